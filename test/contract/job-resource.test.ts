@@ -120,8 +120,10 @@ describe('the Job', () => {
     const { json } = await api.submit(thumbnail());
     const shown = async () => (await api.call(`/api/jobs/${json.job_id}`)).json;
     const current = { jobId: json.job_id, attempt: 1 };
-    await api.d.jobs.claim({ ...current, owner: 'test', leaseMs: 60_000 });
     const reason = { code: 'unschedulable', message: '0/3 nodes are available.' } as const;
+    await api.d.jobs.recordWaiting(current, reason);
+    await api.d.jobs.claim({ ...current, owner: 'test', leaseMs: 60_000 });
+    expect((await shown()).reason, 'of the time before the claim').toBeNull();
     await api.d.jobs.recordWaiting(current, reason);
     const waiting = await shown();
     expect(waiting.reason).toEqual(reason);
@@ -157,6 +159,9 @@ describe('the Job', () => {
       code: 'behind_others',
       message: '1 waiting job is ahead; 0 jobs of its queue run.',
     });
+    await database.pool.query('update jobs set priority = 1 where id = $1', [second.job_id]);
+    expect(await reasonOf(second), 'of a higher priority').toMatchObject({ code: 'next_in_queue' });
+    await database.pool.query('update jobs set priority = 0 where id = $1', [second.job_id]);
     expect((await jobs.oldestWaitingSeconds()).default).toBeGreaterThan(0);
     const claim = { jobId: first.job_id, attempt: 1 };
     await jobs.claim({ ...claim, owner: 'test', leaseMs: 60_000 });
@@ -164,8 +169,15 @@ describe('the Job', () => {
     expect(await reasonOf(second)).toMatchObject({ code: 'pool_full', message: expect.stringContaining('; 1 job of') });
     await jobs.nextAttempt({ ...claim, countsAsFailure: true, delayMs: 60_000 });
     expect(await reasonOf(first)).toMatchObject({ code: 'next_attempt_later' });
+    await database.pool.query(`update jobs set not_before = now() - interval '1 second' where id = $1`, [first.job_id]);
+    expect(await reasonOf(first), 'from then on').toMatchObject({ code: 'next_in_queue' });
     await jobs.recordStorageOutage();
     expect(await reasonOf(second)).toMatchObject({ code: 'storage_outage' });
+    // Workers record it every few seconds while it lasts.
+    await database.pool.query(`update storage_outage set seen_at = now() - interval '16 seconds'`);
+    expect(await reasonOf(second), 'no longer recorded').toMatchObject({ code: 'behind_others' });
+    await jobs.recordStorageOutage();
+    expect(await reasonOf(second), 'recorded again').toMatchObject({ code: 'storage_outage' });
     await database.pool.query('delete from storage_outage');
   });
 

@@ -283,7 +283,11 @@ describe('reading media', () => {
     const hash = newHash();
     const [first, second, third] = [await stream(hash), await stream(hash), await stream(hash)];
     const before = await replacedAt(first);
+    // As a retention of jobs leaves it, of which the retention of replaced streams must not count.
+    await query(`update jobs set retention_after = now() - interval '1 year' where id = $1`, [third.jobId]);
     expect((await api.call(`/api/media/${hash}/current`, json('PUT', { revision: second.rev }))).status).toBe(200);
+    const { rows } = await query('select retention_after from jobs where id = $1', [third.jobId]);
+    expect(rows).toEqual([{ retention_after: null }]);
     expect([await replacedAt(first), await replacedAt(second)]).toEqual([before, null]);
     expect(await replacedAt(third)).not.toBeNull();
   });
@@ -722,6 +726,19 @@ describe('deletion', () => {
       expect(await keysOf(hash)).toEqual(made);
     },
   );
+
+  it('C29.14: the objects of a receipt are those that the first of two workers has found', async () => {
+    const hash = newHash();
+    await stream(hash);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const { deletion_id: id, objects_total: before } = (await api.call(`/api/media/${hash}/deletion`)).json;
+    const late = { objects: 1, bytes: 1, sha256: 'b'.repeat(64) };
+    await api.d.deletions.recordObjects(id, { objects: 5, bytes: 50, sha256: 'a'.repeat(64) });
+    await api.d.deletions.recordObjects(id, late);
+    const { objects_total: after } = (await api.call(`/api/media/${hash}/deletion`)).json;
+    expect([before, after]).toEqual([null, 5]);
+    expect((await finished(hash)).receipt).toMatchObject({ objects: 5, objects_sha256: 'a'.repeat(64) });
+  });
 
   it('C29.14, C29.19: the receipt is signed over the canonical JSON of its fields and has the digest of the objects', async () => {
     const hash = newHash();

@@ -264,10 +264,22 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
       { id: bad.id },
     ]);
     expect((await keys()).filter((key) => key.includes(bad.id))).toHaveLength(1);
-    const { rows } = await rig.database.pool.query(
-      `select cleanup_attempts, cleanup_after > now() + interval '9 minutes' as is_later from jobs where id = $1`,
-      [bad.id],
-    );
-    expect(rows).toEqual([{ cleanup_attempts: 1, is_later: true }]);
+    const minutesAfter = async (attempts: number) => {
+      await rig.database.pool.query(
+        `update jobs set cleanup_attempts = $2, cleanup_after = now() - interval '1 second' where id = $1`,
+        [bad.id, attempts],
+      );
+      await sweep();
+      const { rows } = await rig.database.pool.query<{ attempts: number; minutes: number }>(
+        `select cleanup_attempts as attempts, round(extract(epoch from cleanup_after - now()) / 60)::int as minutes
+         from jobs where id = $1`,
+        [bad.id],
+      );
+      return rows[0];
+    };
+    // 10, 20, 40 … minutes, a day at most.
+    expect(await minutesAfter(0)).toEqual({ attempts: 1, minutes: 10 });
+    expect(await minutesAfter(2)).toEqual({ attempts: 3, minutes: 40 });
+    expect(await minutesAfter(50)).toEqual({ attempts: 51, minutes: 1440 });
   });
 });

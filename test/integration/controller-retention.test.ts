@@ -86,6 +86,9 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect(await keys()).toEqual([initOf(second), initOf(third), masterKey(hash)].toSorted());
       expect(await rig.find(first)).toMatchObject({ status: 'completed', resultsExpired: true });
       expect(await rig.find(second)).toMatchObject({ resultsExpired: false });
+      // What is removed is never looked at again.
+      await query(`update jobs set retention_after = now() - interval '30 days' where id = $1`, [first]);
+      expect(await rig.retention.claimReplaced({ retentionMs: 7 * dayMs, limit: 10 })).toEqual([]);
     });
 
     it('C13.28: a request equal to a job whose stream was removed makes a new job', async () => {
@@ -193,12 +196,20 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       await query('delete from webhook_events');
     });
 
-    it('no row is deleted of a job that has not ended, or whose webhook is sent again meanwhile', async () => {
+    it('no row is deleted of a job that has not ended, is held, or whose webhook is sent again meanwhile', async () => {
       const [running, pending, old] = [await submit(), await ended(30), await ended(30)];
+      const [held, further, sent] = [await ended(30, { hash: 'held' }), await ended(30), await ended(30)];
       await query(`update jobs set callback_status = 'pending' where id = $1`, [pending]);
-      await rig.retention.deleteJobs([running, pending, old]);
+      await query(`update media set legal_hold = true where hash = 'held'`);
+      await query(
+        `insert into webhook_events (id, job_id, url, body, next_attempt_at, is_additional)
+         values (gen_random_uuid(), $1, 'https://example.com', '{}', now(), true),
+           (gen_random_uuid(), $2, 'https://example.com', '{}', null, true)`,
+        [further, sent],
+      );
+      await rig.retention.deleteJobs([running, pending, old, held, further, sent]);
       const { rows } = await query('select id from jobs');
-      expect(rows.map(({ id }) => id as string).toSorted()).toEqual([running, pending].toSorted());
+      expect(rows.map(({ id }) => id as string).toSorted()).toEqual([running, pending, held, further].toSorted());
     });
 
     it('JOB_RETENTION takes the images, the replaced streams and the last stream of a hash with their rows', async () => {
@@ -281,9 +292,11 @@ describe.skipIf(!inject('postgres'))('retention', () => {
         doomed.includes(initOf(bad)) ? Promise.reject(new Error('object locked')) : remove(doomed);
       await run({ jobRetentionMs: 7 * dayMs });
       const { rows } = await query(
-        `select id, results_expired, retention_after > now() - interval '7 days' as is_later from jobs`,
+        `select id, results_expired, idempotency_key = 'expired ' || id as is_free,
+           retention_after > now() - interval '7 days' as is_later from jobs`,
       );
-      expect(rows).toEqual([{ id: bad, results_expired: true, is_later: true }]);
+      // An equal submission makes a new job in place of what is half removed.
+      expect(rows).toEqual([{ id: bad, results_expired: true, is_free: true, is_later: true }]);
     });
   });
 

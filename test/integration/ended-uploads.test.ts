@@ -88,4 +88,14 @@ describe.each(Object.entries(tables))('ended %s', (table, { columns, values, rou
     expect(await left()).toEqual(stuck);
     for (const key of others) expect(await bucket.objects.head(key)).toBeNull();
   });
+
+  it('a row whose object cannot be removed stays however old it is, and is due again after ten minutes', async () => {
+    await insert(['uploads/stuck-old/a.mp4', 'uploads/old/a.mp4'], '40 days');
+    await round();
+    const { rows } = await database.pool.query(
+      `select source, due_at between now() + interval '9 minutes' and now() + interval '10 minutes' as is_later
+       from ${table} where source like '%old%'`,
+    );
+    expect(rows).toEqual([{ source: 'uploads/stuck-old/a.mp4', is_later: true }]);
+  });
 });

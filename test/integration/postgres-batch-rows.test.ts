@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isBatchable } from '#domain/work/batchable.ts';
 import type { NewJob } from '#platform/postgres/job-store.ts';
-import { newJob } from './postgres-fixtures.ts';
+import { failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 
 describeStores('the rows that a batch may take', (c) => {
@@ -31,5 +31,23 @@ describeStores('the rows that a batch may take', (c) => {
     expect(expected).toHaveLength(2);
     expect(await c.jobs.batchableIds(100)).toEqual(expected);
     for (const { id } of jobs) expect(await c.jobs.waitsForBatch(id)).toBe(expected.includes(id));
+  });
+
+  test('a batch is told of its own active jobs alone', async () => {
+    const image: Partial<NewJob> = { type: 'image:thumbnail', options: { outputs: [] } };
+    const claimed = async (owner: string, over: Partial<NewJob> = image) => {
+      const { job } = await c.jobs.insertOrFind(newJob(over));
+      await c.jobs.claim({ jobId: job.id, attempt: 1, owner, leaseMs: 60_000 });
+      return job.id;
+    };
+    const own = await claimed('leader/batch-1');
+    const ended = await claimed('leader/batch-1');
+    await c.jobs.finish(failure(ended));
+    await claimed('leader/batch-2');
+    const video = await claimed('leader/batch-1', { type: 'video:cover', options: {} });
+    const held = await c.jobs.claimedUnder('leader/batch-1');
+    expect(held.map(({ id }) => id).toSorted()).toEqual([own, video].toSorted());
+    expect(held).toContainEqual({ id: own, attempt: 1, owner: 'leader/batch-1' });
+    expect(await c.jobs.countClaimed('leader/batch-1', 10), 'of types that share a runner').toBe(1);
   });
 });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { type JobPhase, jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
+import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
@@ -148,16 +149,20 @@ describeStores('the job store', (c) => {
       await sleep(5);
       await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs });
       expect(await c.jobs.find(id)).toEqual(before);
+      const known = [{ id, since: before?.updatedAt ?? new Date(0) }];
+      expect(await new JobQueries(c.database).changed(known)).toEqual([]);
     });
 
     test('a lapsed lease ends the attempt: the next one can be claimed, and the old owner changes nothing more', async () => {
       const { job } = await c.jobs.insertOrFind(newJob());
-      await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'dead', leaseMs: 20 });
+      const first = await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'dead', leaseMs: 20 });
       await c.jobs.report({ jobId: job.id, attempt: 1, phase: 'encoding', progress: 40 });
       expect(await c.jobs.releaseLapsed(new Date(Date.now() - 5_000))).toEqual([]);
       await sleep(40);
+      await c.database.pool.query(`update jobs set ticketed_at = now() - interval '1 hour'`);
       const tickets = await c.jobs.releaseLapsed(new Date());
       expect(tickets).toEqual([{ jobId: job.id, attempt: 2, queue: 'default', trace: job.trace }]);
+      expect(await c.jobs.withoutTicket({ olderThanMs: 60_000, limit: 1 }), 'its ticket is on its way').toEqual([]);
       expect(await c.jobs.find(job.id)).toMatchObject({
         status: 'processing',
         phase: 'admitted',
@@ -171,7 +176,8 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: true, delayMs: 0 })).toBeNull();
       expect(await c.jobs.find(job.id)).toMatchObject({ status: 'processing', progress: 0, attempt: 2 });
       const taken = await c.jobs.claim({ jobId: job.id, attempt: 2, owner: 'alive', leaseMs });
-      expect(taken).toMatchObject({ attempt: 2, phase: 'scheduling' });
+      // The job began with its first attempt.
+      expect(taken).toMatchObject({ attempt: 2, phase: 'scheduling', startedAt: first?.startedAt });
       expect(await c.jobs.finish(failure(job.id, 2))).toMatchObject({ status: 'failed' });
     });
 
@@ -242,6 +248,9 @@ describeStores('the job store', (c) => {
       const tookMs = Date.now() - begun;
       expect(eta?.getTime()).toBeGreaterThan(begun + 19_000);
       expect(eta?.getTime()).toBeLessThan(begun + tookMs + 21_000 + 2 * tookMs);
+      // Two thirds of it took the same time: later reports are measured from the first one too.
+      const soon = await etaAfter(1, 'encoding', 55);
+      expect(soon?.getTime()).toBeLessThan(begun + 6_000 + 2 * (Date.now() - begun));
       expect(await etaAfter(1, 'packaging', 80)).toBeNull();
       await c.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, countsAsDisruption: true, delayMs: 0 });
       await c.jobs.claim({ jobId: id, attempt: 2, owner: 'test', leaseMs: 60_000 });

@@ -133,6 +133,18 @@ describeStores('the webhook event store', (c) => {
     expect(await find('later.example', 2)).toMatchObject({ hosts: [{ host: 'other.example:8443' }], next: '' });
   });
 
+  test('an event that a sender holds is not given up, and one that was given up is not delivered by a late record', async () => {
+    const { job, eventId } = await ended(start);
+    const tomorrow = 25 * 60 * 60_000;
+    await due({ now: after(tomorrow), limit: 1, reservedMs: 60_000 });
+    expect(await events.giveUp('example.com', after(tomorrow))).toBe(0);
+    expect(await events.giveUp('example.com', after(tomorrow + 61_000))).toBe(1);
+    await events.recordAttempt(attemptOf(eventId, 1, { inMs: 0 }));
+    await events.recordAttempt(attemptOf(eventId, 1, 'sent'));
+    expect((await c.jobs.find(job.id))?.callbackStatus).toBe('callback_failed');
+    expect(await due({ now: after(2 * tomorrow), limit: 1 })).toEqual([]);
+  });
+
   test('events of a host that does not answer are given up once they have been due for a day', async () => {
     const old = await ended(start);
     const recent = await ended(after(2 * 60 * 60_000));

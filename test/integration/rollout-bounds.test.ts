@@ -166,6 +166,24 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     expect(hashesOf(await items.done(id, 10))).toEqual([item.hash]);
   });
 
+  it('C32.7: scores of two measures are not compared: the stream counts as scored, and not as compared', async () => {
+    const { id } = await rolloutOf(2);
+    const { items } = rig.d.rollouts;
+    await rig.d.rollouts.move(id, 'running');
+    await items.planPage(id, 10);
+    for (const measure of ['vmaf', 'ssim'] as const) {
+      const item = await items.begin(id, randomUUID());
+      if (item === null) throw new Error('nothing is due');
+      await items.noteSubmitted(id, item, { bytes: 1, score: { measure: 'vmaf', score: 80 } });
+      await items.move(id, item.hash, { from: 'running', to: 'done', bytes: 2, score: { measure, score: 90 } });
+      // A second worker that has seen the same end moves nothing and counts nothing.
+      await items.move(id, item.hash, { from: 'running', to: 'done', bytes: 2, score: { measure, score: 90 } });
+    }
+    const { rest } = (await rig.d.rollouts.find(id)) ?? {};
+    expect(rest).toMatchObject({ running: 0, done: 2, scored: 2, scoreSum: 180, compared: 1 });
+    expect([rest?.comparedBeforeSum, rest?.comparedAfterSum, rest?.bytesAfter]).toEqual([80, 90, 4]);
+  });
+
   it('C32.14: a rerun is made once: when it is noted as made, it is no longer among what is to be made', async () => {
     const { id, hashes } = await rolloutOf(1);
     const { items } = rig.d.rollouts;

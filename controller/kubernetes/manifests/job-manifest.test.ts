@@ -30,8 +30,17 @@ function podOf(changes: Partial<JobTemplate>) {
   );
   const { metadata, spec } = manifest.spec?.template ?? {};
   if (spec == null) throw new Error('expected a pod in the Job');
-  return { metadata, spec, containers: [...(spec.initContainers ?? []), ...spec.containers] };
+  return { job: manifest, metadata, spec, containers: [...(spec.initContainers ?? []), ...spec.containers] };
 }
+
+it('a Job is owned by its MediaJob, whose deletion takes it and its pods along', () => {
+  expect(podOf({}).job.metadata).toMatchObject({
+    namespace: 'runners',
+    ownerReferences: [
+      { apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', name: 'mj-1', uid: 'u', controller: true },
+    ],
+  });
+});
 
 describe('the runner pod of a Job', () => {
   it('a runner pod runs under the configured service account and mounts no token of it', () => {
