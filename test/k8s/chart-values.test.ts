@@ -165,6 +165,9 @@ test('the policies for networks, for reserved names and for disruptions are ther
   ];
   const countsOf = (manifests: readonly Manifest[]) => kinds.map((kind) => namesOf(manifests, kind).length);
   expect(countsOf(least)).toEqual([4, 2, 2, 3]);
+  const policies = least.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+  // Reserved names are reserved also while the API server cannot decide; a warning never stops anybody.
+  expect(policies.map(({ spec }) => (spec as { failurePolicy: string }).failurePolicy)).toEqual(['Fail', 'Ignore']);
   const off = { enabled: false };
   const budgets = Object.fromEntries(components.map((component) => [component, { podDisruptionBudget: off }]));
   expect(

@@ -153,6 +153,9 @@ describe('refused values', () => {
     ['a pull secret that is not an object', { runners: { imagePullSecrets: ['pull'] } }, /imagePullSecrets/],
     ['KEDA without a deployment to scale', { keda: { enabled: true, prometheusAddress: 'http://p' } }, /autoscaling/],
     ['an Ingress path that includes /metrics', { ingress: { delivery: { paths: ['/'] } } }, /\/metrics/],
+    ['the Ingress path /metrics', { ingress: { api: { paths: ['/api', '/metrics'] } } }, /ingress\.api\.paths/],
+    ['the Ingress path /readyz', { ingress: { delivery: { paths: ['/readyz'] } } }, /ingress\.delivery\.paths/],
+    ['two sources of a CA bundle', { caBundle: { configMap: 'a', secret: 'b' } }, /caBundle/],
   ])('the chart refuses %s and names the value', async (_, values, message) => {
     await expect(renderChart({ ...leastValues, ...values })).rejects.toThrow(message);
   });
