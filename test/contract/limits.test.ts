@@ -121,6 +121,9 @@ describe('the limit on keys', () => {
     await ask('x.y');
     const answer = await ask('x.y');
     expect([answer.status, answer.json.code]).toEqual([429, 'rate_limited']);
+    const resetSec = answer.headers.get('retry-after') ?? '';
+    expect(Number(resetSec)).toBeGreaterThan(0);
+    expect(answer.headers.get('ratelimit')).toBe(`"key";r=0;t=${resetSec}`);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-expose-headers')).toContain('Retry-After');
     expect(answer.headers.get('cache-control')).toBe('no-store');

@@ -258,6 +258,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-allow-methods')).toContain('GET');
     expect(answer.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('range');
+    expect(answer.headers.get('access-control-max-age')).toBe('86400');
   });
 
   it('C17.17: playlists are compressed on request, and nothing else', async () => {
