@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 
@@ -97,6 +101,48 @@ describe('the audit log', () => {
       line('webhook redelivered', id, '/api/jobs/:id/callbacks/redeliver', redelivered),
     ]);
     expect(JSON.stringify(lines)).not.toContain(apiKey);
+  });
+
+  it('each change of an upload or an import is one line, and a repetition has none', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-audit-'));
+    const settings = { publicEndpoint: undefined, prefix: 'uploads/', expiryMs: 3_600_000, openMax: 9 };
+    const uploads = openUploadBucket({ store: { bucket: `file:${dir}`, dir }, ...settings });
+    const imports = { hosts: ['a.example'], allowedCidrs: [], bytesMax: 100, concurrency: 1 };
+    const { d } = api;
+    const bringing = await startApi({}, { ...d, uploads, config: { ...d.config, imports } });
+    const send = (path: string, body?: object, method = 'POST') =>
+      bringing.call(path, {
+        method,
+        ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      });
+    try {
+      const file = '\0\0\0\x18ftypmp42';
+      const [whole, other] = [1, 2].map(() => send('/api/uploads', { name: 'a.mp4', size: file.length }));
+      const [{ json: begun }, { json: dropped }] = [await whole!, await other!];
+      await fetch(begun.parts[0].url as string, { method: 'PUT', body: file });
+      const imported = await send('/api/imports', { url: 'https://a.example/b.mp4' });
+      const expected = [
+        ['upload begun', begun.upload_id, keyId],
+        ['upload begun', dropped.upload_id, keyId],
+        ['upload completed', begun.upload_id, keyId],
+        ['upload deleted', dropped.upload_id, keyId],
+        ['import begun', imported.json.import_id, keyId],
+        ['import cancelled', imported.json.import_id, keyId],
+      ];
+      for (const time of ['once', 'again']) {
+        await send(`/api/uploads/${begun.upload_id}/complete`);
+        await send(`/api/uploads/${dropped.upload_id}`, undefined, 'DELETE');
+        await send(`/api/imports/${imported.json.import_id}`, undefined, 'DELETE');
+        const found = lines
+          .filter(({ msg }) => /^(?:upload|import) /.test(msg))
+          .map(({ msg, upload_id, import_id, key_id }) => [msg, upload_id ?? import_id, key_id]);
+        expect(found.toSorted(), time).toEqual(expected.toSorted());
+      }
+    } finally {
+      await bringing.app.close();
+      await uploads.close();
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 
   it('a refused request changes nothing and has no line', async () => {

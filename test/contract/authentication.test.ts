@@ -42,6 +42,25 @@ describe('the API key', () => {
     },
   );
 
+  it('C19.1: every route below /api answers 401 without a key and with a wrong one, but those with credentials of their own', async () => {
+    const { json: document } = await api.raw('/openapi.json');
+    const documented = Object.entries<object>(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const others = ['PUT /api/uploads/{id}/parts/{number}'];
+    const guarded = documented.filter((route) => / \/api\/(?!key\/)/.test(route) && !others.includes(route));
+    const statusOf = async (route: string, headers: Record<string, string>) => {
+      const [method = '', path = ''] = route.split(' ');
+      const url = path.replace('{id}', '00000000-0000-4000-8000-000000000000').replaceAll(/\{\w+\}/g, 'none');
+      return [route, (await api.raw(url, { method, headers })).status];
+    };
+    const answers = await Promise.all(
+      guarded.flatMap((route) => [statusOf(route, {}), statusOf(route, { 'x-api-key': 'wrong' })]),
+    );
+    expect(guarded.length).toBeGreaterThan(30);
+    expect(answers.filter(([, status]) => status !== 401)).toEqual([]);
+  });
+
   it('C24.1: every key of API_KEY is accepted', async () => {
     for (const key of [apiKey, olderApiKey]) {
       const answer = await api.call('/api/jobs/none', { headers: { 'x-api-key': key } });

@@ -56,6 +56,9 @@ describe('events of the bucket', () => {
     await api.fail(ids[0]);
     expect(outcomes((await send(body)).json)).toEqual(['duplicate', 'duplicate']);
     expect(outcomes((await send({ Records: [record('in/c.mp4', 'v2')] })).json)).toEqual(['submitted']);
+    // Two versions in one notification are two.
+    const { json: both } = await send({ Records: [record('in/c.mp4', 'v3'), record('in/c.mp4', 'v4')] });
+    expect(outcomes(both)).toEqual(['existing', 'existing']);
   });
 
   it('C30.15: what no rule matches, other buckets, removals and invalid submissions make no job and are named', async () => {

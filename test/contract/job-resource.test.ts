@@ -155,6 +155,9 @@ describe('the Job', () => {
       message: 'It is the next of its queue, of which nothing runs.',
     });
     expect((await api.call(`/api/jobs?hash=${first.hash}`)).json.jobs[0].reason, 'not recorded').toBeNull();
+    await database.pool.query('update jobs set priority = -1 where id = $1', [first.job_id]);
+    expect(await reasonOf(second), 'a lower priority is not ahead').toMatchObject({ code: 'next_in_queue' });
+    await database.pool.query('update jobs set priority = 0 where id = $1', [first.job_id]);
     expect(await reasonOf(second)).toEqual({
       code: 'behind_others',
       message: '1 waiting job is ahead; 0 jobs of its queue run.',

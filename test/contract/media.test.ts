@@ -230,6 +230,13 @@ describe('reading media', () => {
     expect([status, problem.errors[0].pointer]).toEqual([400, pointer]);
   });
 
+  it('C29.4: a cursor of one order is refused with the filter of another, also where both are times', async () => {
+    for (const _ of [1, 2]) await thumbnail(newHash());
+    const { json: page } = await api.call('/api/media?limit=1');
+    const later = await api.call(`/api/media?expires_before=2999-01-01T00:00:00Z&cursor=${page.next_cursor}`);
+    expect([later.status, later.json.errors[0].pointer]).toEqual([400, '/cursor']);
+  });
+
   it('C29.5: the files of a media are listed page by page with size and etag', async () => {
     const hash = newHash();
     await stream(hash);
@@ -246,6 +253,8 @@ describe('reading media', () => {
     }
     expect(keys).toEqual((await keysOf(hash)).toSorted());
     expect(keys).toContain(image);
+    const { json: whole } = await api.call(`/api/media/${hash}/files?limit=${keys.length}`);
+    expect([whole.files.length, whole.next_cursor]).toEqual([keys.length, null]);
   });
 
   it('C29.19: a file has the SHA-256 of its bytes, but for cached thumbnails and what has no digests', async () => {

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { partSecretsOf, signPartPath } from '#domain/uploads/part-address.ts';
 import type { Upload } from '#domain/uploads/upload.ts';
 import { completeUpload } from '#jobs/uploads/complete.ts';
 import type { StorageSettings } from '#platform/config/storage-settings.ts';
@@ -262,8 +263,15 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     );
     const before = await api.rows.find(begun.upload_id);
     expect(before?.multipartId).toBeNull();
+    // Another one began to complete, and no caller came back to it.
+    const { json: left } = await begin(api, { name: 'a.mp4', size: file.length });
+    await api.rows.beginCompletion(left.upload_id, 0);
+    await api.d.database.pool.query(`update uploads set expires_at = now() - interval '1 s' where id = $1`, [
+      left.upload_id,
+    ]);
     await expireUploads({ rows: api.rows, bucket: api.bucket, log: api.d.log, signal: new AbortController().signal });
     expect((await put(begun.parts[0], file, begun.part_size)).status).toBeGreaterThanOrEqual(400);
+    expect((await find(api, left.upload_id)).json.status).toBe('expired');
   });
 });
 
@@ -336,6 +344,31 @@ describe('what an upload may be', () => {
       uploaded: true,
       etag: answer.headers.get('etag'),
     });
+  });
+
+  it('C30.11: the address of a part holds until its upload expires, and no longer', async () => {
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 });
+    const { searchParams } = new URL(begun.parts[0].url);
+    expect(searchParams.get('exp')).toBe(String(Math.floor(Date.parse(begun.expires_at) / 1000)));
+    const past = { id: begun.upload_id, number: 1, exp: Math.floor(Date.now() / 1000) - 1 };
+    const [secret] = partSecretsOf(api.d.config.apiKeys);
+    const refused = await send(api.url + signPartPath(past, secret as Buffer), '0123456789');
+    expect([refused.status, ((await refused.json()) as Answer['json']).detail]).toEqual([
+      403,
+      expect.stringContaining('has expired'),
+    ]);
+  });
+
+  it('C30.7: a part that comes while its upload is deleted is refused, and nothing of it stays', async () => {
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 });
+    const of = { key: begun.source, id: (await api.rows.find(begun.upload_id))?.multipartId ?? '' };
+    interceptWrites(async ({ name }, write) => {
+      if (name.startsWith('put part')) await api.call(`/api/uploads/${begun.upload_id}`, { method: 'DELETE' });
+      return write();
+    });
+    const late = await send(begun.parts[0].url, '0123456789');
+    interceptWrites((_write, write) => write());
+    expect([late.status, await api.bucket.parts.list(of)]).toEqual([409, []]);
   });
 
   it('C30.11: a page of any origin may put parts and read their ETag', async () => {

@@ -106,13 +106,20 @@ describe('outbound requests', () => {
 
   it('an outbound request skips the refused addresses of a name and is refused when no other is left', async () => {
     const port = await receiver((_request, response) => response.end());
+    let visits = 0;
+    const refused = createServer((_request, response) => response.end(String((visits += 1))));
+    open.push(refused);
+    refused.listen(port, '127.0.0.2');
+    await once(refused, 'listening');
     const names: Record<string, string[]> = {
-      'mixed.example': ['10.0.0.1', '127.0.0.1'],
-      'inner.example': ['10.0.0.1'],
+      'mixed.example': ['127.0.0.2', '127.0.0.1'],
+      'inner.example': ['127.0.0.2'],
     };
     const resolve = (name: string) => Promise.resolve((names[name] ?? []).map((address) => ({ address, family: 4 })));
-    expect(await post(`http://mixed.example:${port}/`, { resolve })).toMatchObject({ statusCode: 200 });
-    await expect(post(`http://inner.example:${port}/`, { resolve })).rejects.toEqual(failure('refused_address'));
+    const rules = { resolve, allowedCidrs: ['127.0.0.1/32'] };
+    expect(await post(`http://mixed.example:${port}/`, rules)).toMatchObject({ statusCode: 200 });
+    await expect(post(`http://inner.example:${port}/`, rules)).rejects.toEqual(failure('refused_address'));
+    expect(visits).toBe(0);
   });
 
   it('an outbound request to an unknown name fails with name_not_found', async () => {

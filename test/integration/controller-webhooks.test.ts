@@ -95,6 +95,24 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect(() => new Webhook(Buffer.from('another').toString('base64')).verify(body, standard)).toThrow();
   });
 
+  it('C29.16: the purge hook may have a private address, which a webhook may not', async () => {
+    await rig.close();
+    rig = await openRig({ WEBHOOK_BACKOFF: '0s' });
+    const { id } = await fail({ callbackUrl: url });
+    const purge = `insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, '{}', now())`;
+    await rig.database.pool.query(purge, [randomUUID(), url]);
+    rig.startWorker();
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'callback_failed',
+    );
+    await until(
+      () => Promise.resolve(received.length),
+      (count) => count > 0,
+    );
+    expect(received.map(({ body }) => body)).toEqual(['{}']);
+  });
+
   it('the webhook of a failed job carries its error and null results', async () => {
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });

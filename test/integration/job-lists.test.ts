@@ -60,6 +60,27 @@ describe('lists of jobs', () => {
     expect(jobs.map(({ id }) => id)).toEqual(expected.rows.map(({ id }) => id as string));
   });
 
+  it.each<JobFilter>([{}, { hash: 'h7' }, { status: 'cancelled' }, { type: 'video:full' }])(
+    'C13.13: the pages of a list filtered by %j repeat no job and leave none out, also of one time',
+    async (filter) => {
+      const pool = api.d.listDatabase;
+      // Two of each filter have one time: their ids alone order them.
+      await api.d.database.pool.query(`
+        update jobs set created_at = now() - interval '30 days' + (n - n % 2) * interval '1 second'
+        from (select id, substr(idempotency_key, 2)::int as n from jobs where idempotency_key ~ '^k[0-9]+$') as numbered
+        where jobs.id = numbered.id and n <= 80`);
+      const whole = await listJobs(pool, filter, { after: null, limit: 6 });
+      const paged: typeof whole = [];
+      while (paged.length < whole.length) {
+        const page = await listJobs(pool, filter, { after: paged.at(-1) ?? null, limit: 1 });
+        if (page.length === 0) break;
+        paged.push(...page);
+      }
+      expect(whole.length).toBeGreaterThan(2);
+      expect(paged.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
+    },
+  );
+
   it('a list that takes longer than three seconds is ended by the database', async () => {
     const startedAt = performance.now();
     await expect(api.d.listDatabase.pool.query('select pg_sleep(30)')).rejects.toThrow('statement timeout');

@@ -159,6 +159,17 @@ describeStores('the webhook event store', (c) => {
     expect(await new CallbackStore(c.database).redeliver(old.job.id)).toBe('begun');
   });
 
+  test('a callback shows its latest 100 attempts, the oldest of them first', async () => {
+    const { job, eventId } = await ended();
+    await c.database.pool.query(
+      `insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code)
+       select $1, n, now(), n, 500 from generate_series(1, 102) as n`,
+      [eventId],
+    );
+    const attempts = (await new CallbackStore(c.database).find(job.id))?.attempts ?? [];
+    expect([attempts.length, attempts[0]?.attempt, attempts.at(-1)?.attempt]).toEqual([100, 3, 102]);
+  });
+
   test('giving up a further receiver of a job says nothing of its first one', async () => {
     const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://first.example/' }));
     expect(await c.jobs.addCallback(job.id, callbackUrl)).toBe('added');
