@@ -8,7 +8,7 @@ import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { sourceArgs } from '../../tools/ffmpeg.ts';
 import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
-import { encodeVideoCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
+import { copyCaptionsCommand, encodeVideoCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -327,11 +327,25 @@ describe('the command that encodes audio', () => {
   });
 });
 
-it('captions inside of frames are read by a filter that opens one file by one demuxer, at times from its start', () => {
-  const source = { path: 'source', container: 'mpegts', startSec: 1.4, video: { ...video, streamIndex: 3 } };
+it('captions inside of frames are copied within the limits of a source', () => {
+  const source = { path: 'source', video: { ...video, streamIndex: 3 } };
+  expect(copyCaptionsCommand('ffmpeg', { source, path: 'made/captions.nut' })).toEqual({
+    program: 'ffmpeg',
+    args: [
+      ...words('-nostdin -hide_banner -nostats -loglevel warning -y -copyts'),
+      ...sourceArgs,
+      ...words('-max_pixels 36000000 -flags +unaligned -i source -map 0:3 -vf scale=32:32 -fps_mode passthrough'),
+      ...words('-c:v libx264 -preset ultrafast -crf 51 -pix_fmt yuv420p -a53cc 1 -enc_time_base 1:90000'),
+      ...words('-map_metadata -1 -map_chapters -1 -f nut made/captions.nut'),
+    ],
+  });
+});
+
+it('captions are read by a filter that opens the copy by one demuxer, at times from the start of the source', () => {
+  const captions = { input: 'made/captions.nut', startSec: 1.4, path: 'made/text/text_und.vtt', durationSec: 20 };
   const graph =
-    'movie=filename=source:format_name=mpegts:format_opts=protocol_whitelist=file:stream_index=3,setpts=PTS-1.400000/TB[out+subcc]';
-  expect(extractCaptionsCommand('ffmpeg', { source, path: 'made/text/text_und.vtt', durationSec: 20 })).toEqual({
+    'movie=filename=made/captions.nut:format_name=nut:format_opts=protocol_whitelist=file,setpts=PTS-1.400000/TB[out+subcc]';
+  expect(extractCaptionsCommand('ffmpeg', captions)).toEqual({
     program: 'ffmpeg',
     args: [
       ...words('-nostdin -hide_banner -nostats -loglevel warning -y -copyts -data_field first -f lavfi -i'),

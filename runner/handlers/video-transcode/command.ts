@@ -155,25 +155,43 @@ export function extractSubtitlesCommand(
   };
 }
 
+interface CaptionsCopy {
+  readonly source: Pick<VideoSource, 'path' | 'video'>;
+  readonly path: string;
+}
+
+/**
+ * Encodes a video as small as it gets, with the CEA-608 captions inside of its frames and its own times. The filter
+ * that reads captions decodes without the limits of a source.
+ */
+export function copyCaptionsCommand(program: string, { source, path }: CaptionsCopy): Command {
+  const stream = ['-map', `0:${source.video.streamIndex}`, '-vf', 'scale=32:32', '-fps_mode', 'passthrough'];
+  const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '51', '-pix_fmt', 'yuv420p', '-a53cc', '1'];
+  const output = [...codec, '-enc_time_base', '1:90000', ...noMetadataArgs, '-f', 'nut', path];
+  return { program, args: [...quietArgs, '-copyts', ...inputArgs(source.path), ...stream, ...output] };
+}
+
 interface CaptionsExtract {
-  readonly source: Pick<VideoSource, 'path' | 'container' | 'startSec' | 'video'>;
+  /** What `copyCaptionsCommand` wrote. */
+  readonly input: string;
+  /** Of the source. */
+  readonly startSec: number;
   readonly path: string;
   /** Of the video; later cues are left out. */
   readonly durationSec: number;
 }
 
 /**
- * Writes the first channel of the CEA-608 captions inside of a video's frames as WebVTT. ffmpeg reads them by decoding
- * the video in a filter that opens the file itself: its demuxer is named, so that no playlist is followed, and it may
- * open files alone.
+ * Writes the first channel of the CEA-608 captions inside of a copy's frames as WebVTT. ffmpeg reads them by decoding
+ * the video in a filter that opens the file itself.
  */
 export function extractCaptionsCommand(
   program: string,
-  { source: { path: input, container, startSec, video }, path, durationSec }: CaptionsExtract,
+  { input, startSec, path, durationSec }: CaptionsExtract,
 ): Command {
-  const movie = `movie=filename=${input}:format_name=${container}:format_opts=protocol_whitelist=file`;
+  const movie = `movie=filename=${input}:format_name=nut:format_opts=protocol_whitelist=file`;
   // As for every other track: times are counted from the start of the file.
-  const graph = `${movie}:stream_index=${video.streamIndex},setpts=PTS-${startSec.toFixed(6)}/TB[out+subcc]`;
+  const graph = `${movie},setpts=PTS-${startSec.toFixed(6)}/TB[out+subcc]`;
   const output = ['-map', '0:s:0', '-c:s', 'webvtt', '-t', durationSec.toFixed(3), '-f', 'webvtt', path];
   return {
     program,

@@ -1,18 +1,22 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { tidyCues } from '#domain/media/cues.ts';
 import { planSubtitles, type SubtitlePlan, subtitleTracksMax } from '#domain/media/subtitle-plan.ts';
-import type { StepContext } from '../../context/step-context.ts';
+import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { findCaptions } from '../../source/captions.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { isMade } from './clear-parts.ts';
-import { extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
+import { copyCaptionsCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 import { encodedFile } from './encoded.ts';
 
 /** A video's subtitles have about 100 kB. */
 const sizeBytesMax = 8 * 1024 * 1024;
+
+/** A copy of the video for its captions. Its name has no characters that a filter reads as syntax. */
+const captionsFile = join(workspaceFiles.made, 'captions.nut');
 
 const failure = { code: 'corrupt_input', message: 'The subtitles cannot be decoded.' } as const;
 
@@ -67,12 +71,16 @@ async function isExtracted(
   const program = context.program('ffmpeg');
   const outputs = tracks.map((track) => ({ track, path: encodedFile('text', track.id) }));
   const inFrames = outputs.find(({ track }) => track.streamIndex === source.video.streamIndex);
-  const command =
+  const { startSec } = source;
+  const commands =
     inFrames === undefined
-      ? extractSubtitlesCommand(program, { source, tracks: outputs, durationSec })
-      : extractCaptionsCommand(program, { source, path: inFrames.path, durationSec });
+      ? [extractSubtitlesCommand(program, { source, tracks: outputs, durationSec })]
+      : [
+          copyCaptionsCommand(program, { source, path: captionsFile }),
+          extractCaptionsCommand(program, { input: captionsFile, startSec, path: inFrames.path, durationSec }),
+        ];
   try {
-    await runTool(command, { timeoutMs, failure }, context);
+    for (const command of commands) await runTool(command, { timeoutMs, failure }, context);
     return true;
   } catch (error) {
     if (!isJobProblem(error) || error.code !== failure.code) throw error;
@@ -81,6 +89,8 @@ async function isExtracted(
       'subtitles cannot be decoded',
     );
     return false;
+  } finally {
+    await rm(context.workspace.at(captionsFile), { force: true });
   }
 }
 
