@@ -71,7 +71,10 @@ test('the key of an encrypted stream is in a Secret for publish alone, which is 
   const job = await jobOf(rig, id);
   const { key } = await rig.contentKeys.findOrCreate((await rig.find(id)).hash);
   const secret = { namespace: rig.namespace, name: `mj-${id}-1-key` };
-  expect(await rig.admin.get(secrets, secret)).toMatchObject({ immutable: true });
+  expect(await rig.admin.get(secrets, secret)).toMatchObject({
+    metadata: { ownerReferences: [{ kind: 'MediaJob', name: `mj-${id}`, controller: true }] },
+    immutable: true,
+  });
   const { initContainers = [], containers = [] } = job.spec?.template.spec ?? {};
   const users = [...initContainers, ...containers].filter((each) => JSON.stringify(each).includes(secret.name));
   expect(users.map(({ name }) => name)).toEqual(['publish']);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { exampleTemplate } from '../../../testing/k8s/example-template.ts';
 import { exampleJob } from '../../../testing/example-job.ts';
 import { jobManifest } from './job-manifest.ts';
@@ -14,9 +15,9 @@ const template: JobTemplate = {
   credentials: { source: null, media: null },
 };
 
-function podOf(changes: Partial<JobTemplate>) {
+function podOf(changes: Partial<JobTemplate>, poolSpec: Partial<RunnerPoolSpec> = {}) {
   const mediaJob = { metadata: { name: 'mj-1', namespace: 'runners', uid: 'u' }, spec: {} } as never;
-  const pool = { name: 'default', spec: { concurrency: 1 } };
+  const pool = { name: 'default', spec: { concurrency: 1, ...poolSpec } };
   const manifest = jobManifest(
     {
       job,
@@ -42,7 +43,37 @@ it('a Job is owned by its MediaJob, whose deletion takes it and its pods along',
   });
 });
 
+it('a Job of one pod starts no second one, ends with time for its pod to begin, and goes after its time', () => {
+  const { job: made, spec } = podOf({ pendingDeadlineMs: 600_000, ttlMs: 90_500 }, { activeDeadlineSeconds: 3_600 });
+  expect(spec.activeDeadlineSeconds).toBe(3_600);
+  expect(made.spec).toMatchObject({
+    completions: 1,
+    parallelism: 1,
+    backoffLimit: 0,
+    podReplacementPolicy: 'Failed',
+    activeDeadlineSeconds: 3_600 + 600 + 60,
+    ttlSecondsAfterFinished: 91,
+  });
+});
+
 describe('the runner pod of a Job', () => {
+  it('the pod has the scheduling of its pool, and every container its resources', () => {
+    const scheduling = {
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'media', operator: 'Exists' as const }],
+      priorityClassName: 'batch',
+      runtimeClassName: 'gvisor',
+    };
+    const resources = { requests: { cpu: '2' }, limits: { memory: '4Gi' } };
+    const pool = { ...scheduling, resources, scratch: { sizeLimit: '20Gi' }, kueueQueue: 'videos' };
+    const { job: made, spec, containers } = podOf({}, pool);
+    expect(spec).toMatchObject(scheduling);
+    expect(spec.volumes).toContainEqual({ name: 'workspace', emptyDir: { sizeLimit: '20Gi' } });
+    for (const container of containers) expect(container.resources, container.name).toEqual(resources);
+    expect(made.metadata?.labels).toMatchObject({ 'kueue.x-k8s.io/queue-name': 'videos' });
+    expect(Object.keys(podOf({}).spec)).not.toEqual(expect.arrayContaining(['runtimeClassName']));
+  });
+
   it('a runner pod runs under the configured service account and mounts no token of it', () => {
     const { spec } = podOf({});
     expect(spec).toMatchObject({ serviceAccountName: 'reelwright-runner', automountServiceAccountToken: false });

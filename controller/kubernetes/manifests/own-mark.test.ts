@@ -17,6 +17,7 @@ it.each<[string, MediaJob, boolean]>([
   ['with its mark', mediaJob(mark.annotationsFor(id)), true],
   ['with a mark of an earlier key', mediaJob(new OwnMark(['the second encryption key']).annotationsFor(id)), true],
   ['without a mark whose status names the job', mediaJob({}, { jobId: id }), true],
+  ['without a mark whose status names another job', mediaJob({}, { jobId: 'another' }), false],
   ['without a mark', mediaJob({}), false],
   ['with the mark of another job', mediaJob(mark.annotationsFor('another')), false],
   ['with a mark of another key', mediaJob(new OwnMark(['a stranger']).annotationsFor(id)), false],
