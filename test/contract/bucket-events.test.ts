@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
 import { KnownProblem } from '#domain/errors.ts';
+import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
+import { bucketEventRetentionTask } from '../../controller/upload-expiry.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Bring in": events of the bucket.
@@ -103,6 +105,26 @@ describe('events of the bucket', () => {
     Object.assign(api.d.source, { head });
     expect(failed.status).toBeGreaterThanOrEqual(500);
     expect(outcomes((await send(body)).json)).toEqual(['submitted']);
+  });
+
+  it('C30.14: versions are forgotten once no sender repeats their notification, the oldest first', async () => {
+    const { pool } = api.d.database;
+    const days = [100, 95, 92, 89, 1];
+    await pool.query(
+      `insert into bucket_events (id, job_id, seen_at)
+       select sha256(days::text::bytea), gen_random_uuid(), now() - days * interval '1 day' from unnest($1::int[]) as days`,
+      [days],
+    );
+    const kept = async () => {
+      const { rows } = await pool.query<{ days: number }>(
+        `select extract(day from now() - seen_at)::int as days from bucket_events order by seen_at`,
+      );
+      return rows.map((row) => row.days).filter((age) => age > 0);
+    };
+    const store = new BucketEventStore(api.d.database);
+    expect([await store.deleteOld(90 * 86_400_000, 2), await kept()]).toEqual([2, [92, 89, 1]]);
+    await bucketEventRetentionTask({ bucketEvents: store }).work(new AbortController().signal);
+    expect(await kept()).toEqual([89, 1]);
   });
 
   it('C30.14: a version is noted before its notification is answered', async () => {

@@ -619,6 +619,17 @@ describe('deletion', () => {
     expect([status, problem.code]).toEqual([409, 'conflict']);
   });
 
+  it('C29.12: a media whose jobs ended and were cleaned up long ago is deleted like any other', async () => {
+    const hash = newHash();
+    const { jobId } = await stream(hash);
+    await query('update jobs set swept_at = now() where id = $1', [jobId]);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const soon = await api.d.deletions.claim();
+    expect(soon).toMatchObject({ hash, quietMs: expect.any(Number) as number });
+    await query('update media_deletions set due_at = now() where hash = $1', [hash]);
+    expect(await finished(hash)).toMatchObject({ status: 'deleted' });
+  });
+
   it('C29.12: the results of more jobs than one statement takes are forgotten', async () => {
     const hash = newHash();
     const { jobId } = await stream(hash);
@@ -773,6 +784,9 @@ describe('deletion', () => {
     expect(await api.d.jobs.claim({ jobId: job.job_id, attempt: 1, owner: 'early', leaseMs: 1000 })).toBeNull();
     expect((await api.call(`/api/jobs/${job.job_id}`)).json.reason.code).toBe('media_deletion');
     await finished(hash);
+    // It need not wait until its ticket is old.
+    const tickets = await api.d.jobs.withoutTicket({ olderThanMs: 3_600_000, limit: 100 });
+    expect(tickets.map(({ jobId }) => jobId)).toContain(job.job_id);
     expect((await api.call(`/stream/${hash}/master.m3u8`)).status).toBe(410);
     const own = revisionOf(job.job_id, 1);
     await api.putMedia(masterKey(hash), `#EXTM3U\n${own}/video/r64_h264/playlist.m3u8\n`);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import {
@@ -10,11 +10,13 @@ import {
   masterKey,
   resultManifestKey,
   revisionOf,
+  videoFolder,
   videoKey,
   workRoot,
 } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
 import { cleanupTask } from '../../controller/cleanup.ts';
+import { removeUnused } from '../../controller/remove-objects.ts';
 import { unfinishedMax } from '#platform/postgres/deletion-fence.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
@@ -91,6 +93,25 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await expect(rig.database.pool.query('select 1')).resolves.toMatchObject({ rowCount: 1 });
     released.resolve();
     await Promise.all(deletions);
+  });
+
+  it('a process that was frozen after it asked who uses a page of objects removes none of it', async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    const { id, hash, inRevision } = await twoAttempts();
+    const prefix = videoFolder(hash, revisionOf(id, 1));
+    const before = await keys();
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const removal = (frozenMs: number) => {
+      const isUsed = () => {
+        vi.advanceTimersByTime(frozenMs);
+        return Promise.resolve(false);
+      };
+      return removeUnused({ hash, prefix, isUsed }, rig);
+    };
+    await expect(removal(21_000)).rejects.toThrow('the lock of the hash was taken 21000 ms ago');
+    expect(await keys()).toEqual(before);
+    expect(await removal(15_000)).toBe(1);
+    expect(await keys()).not.toContain(inRevision(1));
   });
 
   it('cleanup removes every revision of a job that failed without results', async () => {
