@@ -82,6 +82,8 @@ async function sha256At(key: string): Promise<string> {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
+const red = sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } });
+
 async function thumbnail(hash: string): Promise<string> {
   const { json: job } = await api.submit({ type: 'image:thumbnail', hash, source: 'a.jpg' });
   const key = imageKey(hash, revisionOf(job.job_id, 1), { variant: 'thumb', format: 'webp' });
@@ -680,7 +682,6 @@ describe('deletion', () => {
   it('C29.12: an image that was being made when its media was deleted is not stored', async () => {
     const hash = newHash();
     const key = await thumbnail(hash);
-    const red = sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } });
     await api.putMedia(key, await red.webp().toBuffer());
     const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const stored: string[] = [];
@@ -779,6 +780,12 @@ describe('deletion', () => {
     const hash = newHash();
     const { rev } = await stream(hash);
     const before = await api.d.contentKeys.findOrCreate(hash);
+    const secret = thumbSecretsOf([], api.d.config.keyTokenSecret)[0] ?? '';
+    const image = await thumbnail(hash);
+    await api.putMedia(image, await red.webp().toBuffer());
+    const old = [`/stream/${hash}/${rev}/master.m3u8`, signThumbPath(image, {}, secret)];
+    // From here on both are in memory.
+    for (const path of old) expect((await api.raw(path)).status).toBe(200);
     await api.call(`/api/media/${hash}`, { method: 'DELETE' });
     const { json: job } = await api.submit({ type: 'video:transcode', hash, source: 'a.mp4' });
     expect(await api.d.jobs.claim({ jobId: job.job_id, attempt: 1, owner: 'early', leaseMs: 1000 })).toBeNull();
@@ -787,7 +794,7 @@ describe('deletion', () => {
     // It need not wait until its ticket is old.
     const tickets = await api.d.jobs.withoutTicket({ olderThanMs: 3_600_000, limit: 100 });
     expect(tickets.map(({ jobId }) => jobId)).toContain(job.job_id);
-    expect((await api.call(`/stream/${hash}/master.m3u8`)).status).toBe(410);
+    await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).status === 410);
     const own = revisionOf(job.job_id, 1);
     await api.putMedia(masterKey(hash), `#EXTM3U\n${own}/video/r64_h264/playlist.m3u8\n`);
     const after = await api.d.contentKeys.findOrCreate(hash);
@@ -796,7 +803,7 @@ describe('deletion', () => {
     await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).status === 200);
     expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'live', deletion: null, current: own });
     // Whether the media is deleted is remembered for a second.
-    await until(async () => (await api.call(`/stream/${hash}/${rev}/master.m3u8`)).status === 404);
+    for (const path of old) await until(async () => (await api.raw(path)).status === 404);
     // The deletion has ended: neither a later round does it again, nor a process that was frozen before its end.
     const { json: media } = await api.call(`/api/media/${hash}`);
     await query(`update media_deletions set due_at = now() - interval '1 day' where hash = $1`, [hash]);
