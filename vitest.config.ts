@@ -16,7 +16,7 @@ export default defineConfig({
           include: ['**/*.test.ts'],
           exclude: [realTests, ownConfigurations, 'node_modules/**', '.tools/**', '.reelwright/**'],
           maxWorkers: '100%',
-          // Most take milliseconds; a machine that is busy with other work stalls one that compiles or reads the whole tree.
+          // Most take milliseconds; a busy machine stalls one that compiles or reads the whole tree.
           testTimeout: 60_000,
           // They leave nothing behind in a module, so files share them: half the time of a run is importing.
           isolate: false,

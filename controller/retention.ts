@@ -29,7 +29,7 @@ export interface RetentionDependencies {
   readonly revisionRetentionMs: number | null;
 }
 
-/** An event of `PURGE_HOOK_URL` names the hash of a media that is deleted; it is kept to see what its receiver answered. */
+/** Events of `PURGE_HOOK_URL` name the hash of a deleted media; they are kept to see what the receiver answered. */
 const purges = { retentionMs: 30 * 86_400_000, limit: 100 };
 
 /** A task for each retention time that is set, so that neither waits for the other, and one for purges of media. */

@@ -19,11 +19,7 @@ const stepsBackSec = [2, 15, 120, Number.POSITIVE_INFINITY];
 const undecodable = { code: 'corrupt_input', message: 'The source is damaged: it cannot be decoded.' } as const;
 
 /** The first frame from `fromSec` on, or null when none can be decoded from there on. */
-export async function grabFrame(
-  source: VideoSource,
-  fromSec: number,
-  context: StepContext,
-): Promise<GrabbedFrame | null> {
+async function grabFrame(source: VideoSource, fromSec: number, context: StepContext): Promise<GrabbedFrame | null> {
   const [frame = null] = await grabFrames(source, { timesSec: [fromSec], name: 'frame' }, context);
   return frame;
 }

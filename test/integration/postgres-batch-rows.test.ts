@@ -33,7 +33,7 @@ describeStores('the rows that a batch may take', (c) => {
     for (const { id } of jobs) expect(await c.jobs.waitsForBatch(id)).toBe(expected.includes(id));
   });
 
-  test('a batch is told of its own active jobs alone', async () => {
+  test('a batch learns of its own active jobs alone', async () => {
     const image: Partial<NewJob> = { type: 'image:thumbnail', options: { outputs: [] } };
     const claimed = async (owner: string, over: Partial<NewJob> = image) => {
       const { job } = await c.jobs.insertOrFind(newJob(over));

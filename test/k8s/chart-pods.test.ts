@@ -160,7 +160,7 @@ describe.each(['api', 'delivery'] as const)('the scaling of %s', (component) => 
   });
 });
 
-test('the type and port of each Service are those of the values, and runner pods report to that port', async () => {
+test('each Service has the type and port that the values give, and runner pods report to that port', async () => {
   const service = { type: 'LoadBalancer', port: 8443 };
   const values = Object.fromEntries(components.map((component) => [component, { service }]));
   const manifests = await renderChart({ ...leastValues, ...values });

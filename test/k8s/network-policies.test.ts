@@ -201,7 +201,7 @@ describe('NetworkPolicies', () => {
     expect(policyOf('api').spec.egress[0]).not.toHaveProperty('to');
   });
 
-  test('each policy is of the pods of its deployment, and that of the runners of every pod there', () => {
+  test('each policy selects the pods of its deployment, and the one of runners every pod there', () => {
     for (const component of ['api', 'delivery', 'controller'])
       expect(policyOf(component)['spec']).toMatchObject({ podSelector: { matchLabels: selectorOf(component) } });
     const { metadata, spec } = policyOf('runners');

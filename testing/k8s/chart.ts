@@ -69,7 +69,7 @@ export const podValues = {
   service: { annotations: { 'example.com/lb': 'internal' } },
   podDisruptionBudget: { maxUnavailable: '50%' },
 };
-/** Every optional part of the chart at once; the kinds of other projects (Prometheus, KEDA) are not known to the API server. */
+/** Every optional part of the chart at once; the API server knows no kinds of other projects (Prometheus, KEDA). */
 export const everything = {
   ...leastValues,
   commonLabels: { team: 'video' },
