@@ -10,7 +10,7 @@ help:
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
-	@echo 'make faults     a crash, failure, delay or lost answer at every write to the outside; FAULTS_SHARE=5 makes a fifth, FAULTS_SLICE=1 the next'
+	@echo 'make faults     a crash, failure, delay or lost answer at an eighth of all writes; FAULTS_SLICE=1 the next, FAULTS_SHARE=1 all'
 	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
 	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
 	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
@@ -33,9 +33,9 @@ demo:
 test:
 	@scripts/needs test && $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run) $(TEST_FLAGS)
 
-# Every fault at every write of every scenario, about an hour; `make test` makes one of each scenario.
+# Of every fault at every write of every scenario an eighth, about an hour; `make test` makes one of each scenario.
 faults:
-	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) \
+	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),8) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) \
 	  vitest run test/faults/writes.test.ts $(TEST_FLAGS)
 
 chaos:
