@@ -32,6 +32,13 @@ describe('video:preview', () => {
     expect(await similarity(first, source)).toBeGreaterThan(0.85);
   });
 
+  it('a GIF of more frames than may wait in memory for their palette has all of them and its colours', async () => {
+    const source = await sample('portrait.mp4', `-f lavfi -i testsrc2=s=720x1280:r=15:d=6 ${x264}`);
+    const { results, first } = await preview(source, { format: 'gif', start_sec: 0, duration: 6, fps: 15, width: 720 });
+    expect(results).toMatchObject({ width: 720, height: 1280, frames: 90 });
+    expect(await similarity(first, source, 'select=eq(n\\,0)')).toBeGreaterThan(0.85);
+  });
+
   it.each([
     ['flv', 'no-index.flv', `${pattern} -c:v flv -g 250`],
     ['avi', 'no-index.avi', `${pattern} -c:v mpeg4 -g 250`],

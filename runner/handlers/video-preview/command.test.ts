@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sourceArgs } from '../../tools/ffmpeg.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { previewCommand } from './command.ts';
+import { needsPaletteFirst, paletteCommand, previewCommand } from './command.ts';
 import { previewSize, previewSpan } from './make-preview.ts';
 
 const words = (text: string) => text.split(' ');
@@ -57,6 +57,38 @@ describe('the command that makes a preview', () => {
         'made/preview.gif',
       ],
     });
+  });
+});
+
+describe('the palette of a GIF whose frames are too many for memory', () => {
+  // Of 480 × 270 pixels, 518 frames have less than 256 MiB.
+  it.each([
+    ['gif', 15, 30, false],
+    ['gif', 15, 35, true],
+    ['webp', 15, 35, false],
+  ] as const)('%s of %d s with %d frames a second', (format, durationSec, fps, isFirst) => {
+    expect(needsPaletteFirst({ ...preview, durationSec, fps, format, output: 'x' })).toBe(isFirst);
+  });
+
+  it('is made by a decode of its own, and read by the one that writes', () => {
+    const gif = { ...preview, format: 'gif', output: 'made/preview.gif' } as const;
+    const made = paletteCommand('ffmpeg', gif, 'made/palette.png');
+    const written = previewCommand('ffmpeg', gif, 'made/palette.png');
+    const graph = `[0:0]${scaled},palettegen=stats_mode=full[out]`;
+    expect(made.args).toEqual([
+      ...input,
+      '-filter_complex',
+      graph,
+      ...words('-map [out] -frames:v 1 made/palette.png'),
+    ]);
+    expect(written.args).toEqual([
+      ...input,
+      ...words('-i made/palette.png -filter_complex'),
+      `[0:0]${scaled},null[frames];[frames][1:0]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[out]`,
+      ...limits,
+      ...words('-c:v gif -loop 0 -f gif'),
+      'made/preview.gif',
+    ]);
   });
 });
 

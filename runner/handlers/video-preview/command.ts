@@ -25,15 +25,53 @@ const encoderArgs = {
   gif: ['-c:v', 'gif', '-loop', '0', '-f', 'gif'],
 } as const satisfies Record<PreviewFormat, readonly string[]>;
 
+const makePalette = 'palettegen=stats_mode=full';
+const applyPalette = 'paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle';
 /** GIF gets a palette of its own frames. WebP's encoder converts RGB by a matrix of its own, so its input is RGB. */
 const lastFilters = {
   webp: 'format=bgra',
-  gif: 'split[colours][frames];[colours]palettegen=stats_mode=full[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle',
+  gif: `split[colours][frames];[colours]${makePalette}[palette];[frames][palette]${applyPalette}`,
 } as const satisfies Record<PreviewFormat, string>;
 
-/** Writes a short animation. `-ss` before `-i` seeks; after it, everything from the start would be decoded. */
-export function previewCommand(program: string, preview: Preview): Command {
-  const { source, startSec, leadSec, durationSec, fps, size, format, output } = preview;
+/** Of frames that wait in memory for their palette. */
+const waitingBytesMax = 256 * 1024 * 1024;
+
+/** Whether so many or so large frames would wait for their palette that it is made first, by a decode of its own. */
+export function needsPaletteFirst(preview: Preview): boolean {
+  const { width, height } = preview.size;
+  return preview.format === 'gif' && framesMaxOf(preview) * width * height * 4 > waitingBytesMax;
+}
+
+/** Writes the palette of a GIF, a PNG, to `output`. */
+export function paletteCommand(program: string, preview: Preview, output: string): Command {
+  const graph = graphOf(preview, makePalette);
+  return { program, args: [...quietArgs, ...inputOf(preview), ...mapped(graph), '-frames:v', '1', output] };
+}
+
+/** Writes a short animation, with the palette at `palette` if one was made. */
+export function previewCommand(program: string, preview: Preview, palette: string | null = null): Command {
+  const { format, output } = preview;
+  const graph =
+    palette === null
+      ? graphOf(preview, lastFilters[format])
+      : graphOf(preview, `null[frames];[frames][1:0]${applyPalette}`);
+  const limits = ['-frames:v', String(framesMaxOf(preview)), '-fps_mode', 'passthrough'];
+  const input = [...inputOf(preview), ...(palette === null ? [] : ['-i', palette])];
+  return { program, args: [...quietArgs, ...input, ...mapped(graph), ...limits, ...encoderArgs[format], output] };
+}
+
+function framesMaxOf({ durationSec, fps }: Preview): number {
+  return Math.max(1, Math.round(durationSec * fps));
+}
+
+/** `-ss` before `-i` seeks; after it, everything from the start would be decoded. */
+function inputOf({ source, startSec, leadSec, durationSec }: Preview): string[] {
+  // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
+  const length = ['-t', (leadSec + durationSec).toFixed(6)];
+  return inputArgs(source.path, startSec - leadSec, [...length, ...keepGraphArgs(source.video)]);
+}
+
+function graphOf({ source, leadSec, fps, size }: Preview, last: string): string {
   const filters = [
     ...firstFilters(source.video),
     ...deinterlaceFilters(source.video),
@@ -42,26 +80,11 @@ export function previewCommand(program: string, preview: Preview): Command {
     `fps=fps=${fps}:start_time=0:round=up`,
     ...toneMapFilters(source.video, size),
     ...toStillFilters(source.video, size),
-    lastFilters[format],
+    last,
   ];
-  const framesMax = Math.max(1, Math.round(durationSec * fps));
-  // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
-  const length = ['-t', (leadSec + durationSec).toFixed(6)];
-  const input = inputArgs(source.path, startSec - leadSec, [...length, ...keepGraphArgs(source.video)]);
-  const limits = ['-frames:v', String(framesMax), '-fps_mode', 'passthrough'];
-  const graph = `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
-  return {
-    program,
-    args: [
-      ...quietArgs,
-      ...input,
-      '-filter_complex',
-      graph,
-      '-map',
-      '[out]',
-      ...limits,
-      ...encoderArgs[format],
-      output,
-    ],
-  };
+  return `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
+}
+
+function mapped(graph: string): readonly string[] {
+  return ['-filter_complex', graph, '-map', '[out]'];
 }

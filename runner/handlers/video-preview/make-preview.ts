@@ -14,7 +14,7 @@ import { grabFrameAt, grabLastFrame } from '../../source/grab-frame.ts';
 import { shownSince } from '../../source/shown-since.ts';
 import { sideMaxOf } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { type Preview, previewCommand } from './command.ts';
+import { needsPaletteFirst, paletteCommand, type Preview, previewCommand } from './command.ts';
 
 type PreviewOptions = JobOptions<'video:preview'>;
 
@@ -35,6 +35,7 @@ export function previewFile(format: PreviewOptions['format']): string {
 }
 
 const previewTimeoutMs = 15 * 60_000;
+const paletteFile = join(workspaceFiles.made, 'palette.png');
 
 /** The size of a preview: the requested width, made even, at most the source's, and at most what WebP can store. */
 export function previewSize(source: FrameSize, width: number): FrameSize {
@@ -92,13 +93,18 @@ const undecodable = { code: 'corrupt_input', message: 'The preview cannot be dec
 /** Writes the animation; false when the source has no frame there, or one for which the encoder makes no animation. */
 async function isAnimated(preview: Preview, context: StepContext): Promise<boolean> {
   try {
-    const command = previewCommand(context.program('ffmpeg'), preview);
-    await runTool(command, { timeoutMs: previewTimeoutMs, failure: undecodable }, context);
+    const program = context.program('ffmpeg');
+    const limits = { timeoutMs: previewTimeoutMs, failure: undecodable };
+    const palette = needsPaletteFirst(preview) ? paletteFile : null;
+    if (palette !== null) await runTool(paletteCommand(program, preview, palette), limits, context);
+    await runTool(previewCommand(program, preview, palette), limits, context);
     return (await stat(context.workspace.at(preview.output))).size > 0;
   } catch (error) {
     if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
     context.log.info({ err: error }, 'preview has one frame');
     return false;
+  } finally {
+    await rm(context.workspace.at(paletteFile), { force: true });
   }
 }
 
