@@ -625,10 +625,12 @@ describe('deletion', () => {
     const hash = newHash();
     const { jobId } = await stream(hash);
     await query('update jobs set swept_at = now() where id = $1', [jobId]);
+    // Deletions of other tests are no longer due.
+    await query(`update media_deletions set due_at = now() + interval '1 hour' where finished_at is null`);
     await api.call(`/api/media/${hash}`, { method: 'DELETE' });
     const soon = await api.d.deletions.claim();
     expect(soon).toMatchObject({ hash, quietMs: expect.any(Number) as number });
-    await query('update media_deletions set due_at = now() where hash = $1', [hash]);
+    await query('update media_deletions set due_at = now() where finished_at is null');
     expect(await finished(hash)).toMatchObject({ status: 'deleted' });
   });
 
