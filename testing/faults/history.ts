@@ -23,6 +23,8 @@ export interface RowChange {
   readonly new_progress: number | null;
   readonly old_failures: number | null;
   readonly new_failures: number | null;
+  /** The error of the last attempt that has ended. */
+  readonly last_code: string | null;
   /** Digests of the results; null where there are none. */
   readonly old_results: string | null;
   readonly new_results: string | null;
@@ -48,7 +50,7 @@ const record = `
     seq bigserial primary key, job_id uuid not null, at timestamptz not null default clock_timestamp(), writer text,
     owner text, is_held boolean not null,
     old_status text, new_status text, old_attempt int, new_attempt int, old_progress int, new_progress int,
-    old_failures int, new_failures int, old_results text, new_results text
+    old_failures int, new_failures int, last_code text, old_results text, new_results text
   );
   create table recorded_keys (
     seq bigserial primary key, hash text not null, kid text not null, at timestamptz not null default clock_timestamp()
@@ -56,10 +58,11 @@ const record = `
   create function record_change() returns trigger language plpgsql as $$
   begin
     insert into recorded_changes (job_id, writer, owner, is_held, old_status, new_status, old_attempt, new_attempt,
-      old_progress, new_progress, old_failures, new_failures, old_results, new_results)
+      old_progress, new_progress, old_failures, new_failures, last_code, old_results, new_results)
     values (coalesce(new.id, old.id), current_setting('application_name'), old.lease_owner,
       coalesce(old.lease_expires_at > clock_timestamp(), false), old.status, new.status, old.attempt, new.attempt,
-      old.progress, new.progress, old.failures, new.failures, md5(old.results::text), md5(new.results::text));
+      old.progress, new.progress, old.failures, new.failures, new.ended_attempts -> -1 ->> 'code',
+      md5(old.results::text), md5(new.results::text));
     return null;
   end $$;
   create function record_key() returns trigger language plpgsql as $$

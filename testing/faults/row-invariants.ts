@@ -72,13 +72,14 @@ function writerOf({ job_id: id, owner, is_held: isHeld, writer, ...change }: Row
 /** After this time an outage has been noticed, and a probe that found none has ended. */
 const noticedMs = 3_000;
 
-/** An attempt that ends while the storage is away costs no try. */
+/** An attempt that ends while the storage is away costs no try, unless it ended for want of disk or memory. */
 export function outagesOf(changes: readonly RowChange[], { outages }: Facts): string[] {
   const whole = outages.filter(({ isWhole }) => isWhole);
   return changes
     .filter(({ old_failures: before, new_failures: after }) => (after ?? 0) > (before ?? 0))
+    .filter(({ last_code: code }) => code !== 'resource_exhausted')
     .filter(({ at }) => whole.some(({ from, to }) => at.getTime() > from + noticedMs && at.getTime() < to))
-    .map(({ job_id: id, at }) => `I23: the outage cost the job ${id} a try at ${at.toISOString()}`);
+    .map(({ job_id: id, at, ...end }) => `I23: ${end.last_code} cost the job ${id} a try at ${at.toISOString()}`);
 }
 
 /** A reason is true when it was so within this time. */
