@@ -43,6 +43,15 @@ export async function workThrough<Row>(due: DueRows<Row>): Promise<void> {
   }
 }
 
+/** Repeats what changes or deletes at most `limit` rows, and returns how many, until fewer are left. */
+export async function inPages(
+  changePage: (limit: number) => Promise<number>,
+  signal: AbortSignal,
+  limit = pageSize,
+): Promise<void> {
+  while (!signal.aborted && (await changePage(limit)) === limit);
+}
+
 /** Returns how many of the rows failed. */
 async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<number> {
   const { handle, onFailure, signal } = due;

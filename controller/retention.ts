@@ -6,7 +6,7 @@ import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fenc
 import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { workThrough } from './due-rows.ts';
+import { inPages, workThrough } from './due-rows.ts';
 import type { PeriodicTask } from './periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused, type SharedObjects } from './remove-objects.ts';
 
@@ -30,7 +30,7 @@ export interface RetentionDependencies {
 }
 
 /** Events of `PURGE_HOOK_URL` name the hash of a deleted media; they are kept to see what the receiver answered. */
-const purges = { retentionMs: 30 * 86_400_000, limit: 100 };
+const purgesKeptMs = 30 * 86_400_000;
 
 /** A task for each retention time that is set, so that neither waits for the other, and one for purges of media. */
 export function retentionTasks(dependencies: RetentionDependencies): PeriodicTask[] {
@@ -62,9 +62,7 @@ export function retentionTasks(dependencies: RetentionDependencies): PeriodicTas
   }
   tasks.push({
     name: 'purge event retention',
-    work: async (signal) => {
-      while (!signal.aborted && (await retention.deletePurges(purges)) === purges.limit);
-    },
+    work: (signal) => inPages((limit) => retention.deletePurges({ retentionMs: purgesKeptMs, limit }), signal),
   });
   return tasks;
 }

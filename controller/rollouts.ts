@@ -1,10 +1,11 @@
 import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
 import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
+import { inPages } from './due-rows.ts';
 import type { PeriodicTask } from './periodic-component.ts';
 
 /** How long the items of an ended rollout stay; its row and its counts stay for good. */
 const itemsKeptMs = 90 * 86_400_000;
-const pageSize = 1_000;
+const itemsAtOnce = 1_000;
 const nextRoundMs = 1_000;
 const retryMs = 5_000;
 
@@ -27,8 +28,7 @@ export function rolloutTask(dependencies: RolloutDependencies): PeriodicTask {
 
 /** Forgets the items of rollouts that ended long ago. */
 export function rolloutRetentionTask({ rollouts }: Pick<RolloutDependencies, 'rollouts'>): PeriodicTask {
-  const work = async (signal: AbortSignal) => {
-    while (!signal.aborted && (await rollouts.forgetItems(itemsKeptMs, pageSize)) === pageSize);
-  };
+  const work = (signal: AbortSignal) =>
+    inPages((limit) => rollouts.forgetItems(itemsKeptMs, limit), signal, itemsAtOnce);
   return { name: 'rollout retention', work };
 }

@@ -3,6 +3,7 @@ import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts'
 import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { inPages } from './due-rows.ts';
 import type { PeriodicTask } from './periodic-component.ts';
 import { removeEnded } from './remove-ended.ts';
 
@@ -12,7 +13,6 @@ interface ExpiryDependencies {
   readonly log: Logger;
 }
 
-const pageSize = 100;
 /** How long the row of an ended upload answers `GET /api/uploads/{id}`. */
 const keptMs = 30 * 86_400_000;
 
@@ -26,7 +26,7 @@ export async function expireUploads(
   dependencies: ExpiryDependencies & { readonly signal: AbortSignal },
 ): Promise<void> {
   const { rows, bucket, log, signal } = dependencies;
-  while (!signal.aborted && (await rows.expire(pageSize)) === pageSize);
+  await inPages((limit) => rows.expire(limit), signal);
   await removeEnded({
     claim: (limit) => rows.claimToCleanUp(limit),
     handle: (upload) => removeParts(bucket, upload),
@@ -43,8 +43,6 @@ const eventsKeptMs = 90 * 86_400_000;
 
 /** Forgets which versions of objects were submitted by events of the bucket. */
 export function bucketEventRetentionTask({ bucketEvents }: { readonly bucketEvents: BucketEventStore }): PeriodicTask {
-  const work = async (signal: AbortSignal) => {
-    while (!signal.aborted && (await bucketEvents.deleteOld(eventsKeptMs, pageSize)) === pageSize);
-  };
+  const work = (signal: AbortSignal) => inPages((limit) => bucketEvents.deleteOld(eventsKeptMs, limit), signal);
   return { name: 'bucket event retention', work };
 }

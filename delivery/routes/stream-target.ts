@@ -8,7 +8,7 @@ import { corsHeaders } from '../cors.ts';
 
 // Which object an address below `/stream/` names, and how long it may be cached.
 
-export const prefix = '/stream/';
+export const streamPrefix = '/stream/';
 export const immutable = 'public, max-age=31536000, immutable';
 
 export const exposedHeaders = 'Content-Length, Content-Range, ETag, X-Trace-ID';
@@ -34,13 +34,16 @@ export async function findTarget(
   media: MediaReader,
   mutable: string,
 ): Promise<Target | { readonly movedTo: string; readonly status: 302 | 308 }> {
-  const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
+  const path = readStreamPath(
+    sent.startsWith(streamPrefix) ? (sent.slice(streamPrefix.length).split('?', 1)[0] ?? '') : '',
+  );
   if (path.kind === 'malformed') throw new KnownProblem('invalid_request', 'The path is not one of a media object.');
-  if (path.kind === 'unknown') throw new KnownProblem('not_found', `Playback begins at ${prefix}{hash}/${masterPath}.`);
+  if (path.kind === 'unknown')
+    throw new KnownProblem('not_found', `Playback begins at ${streamPrefix}{hash}/${masterPath}.`);
   const { hash } = path;
   const contentType = streamContentType(path.path);
   if (contentType === null) throw missingObject({ hash, path: path.path });
-  if (sent !== prefix + path.spelling) return { movedTo: prefix + path.spelling, status: 308 };
+  if (sent !== streamPrefix + path.spelling) return { movedTo: streamPrefix + path.spelling, status: 308 };
   // What the manifest names is relative to its address: below its own revision, whatever is published meanwhile.
   if (path.path === dashManifestPath) {
     const revision = await revisionNow(path.hash, media);
@@ -57,10 +60,10 @@ export async function findTarget(
 
 /** The target of an address that needs no lookup: no alias, in its one spelling. */
 export function plainTargetOf(url: string, mutable: string): PlainTarget | null {
-  if (!url.startsWith(prefix)) return null;
-  const path = readStreamPath(url.slice(prefix.length));
+  if (!url.startsWith(streamPrefix)) return null;
+  const path = readStreamPath(url.slice(streamPrefix.length));
   const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
-  if (path.kind !== 'object' || contentType === null || url !== prefix + path.spelling) return null;
+  if (path.kind !== 'object' || contentType === null || url !== streamPrefix + path.spelling) return null;
   const isPlaylist = path.path.endsWith('.m3u8');
   const key = `${videoRoot(path.hash)}/${path.path}`;
   const cacheControl = isBelowRevision(key) ? immutable : mutable;
@@ -71,7 +74,7 @@ export function plainTargetOf(url: string, mutable: string): PlainTarget | null 
 
 export function missingObject({ hash, path }: Pick<Target, 'hash' | 'path'>): KnownProblem<'not_found'> {
   if (path === masterPath) return new KnownProblem('not_found', `No stream is published for ${hash}.`);
-  const begins = `playback of ${hash} begins at ${prefix}${hash}/${masterPath}.`;
+  const begins = `playback of ${hash} begins at ${streamPrefix}${hash}/${masterPath}.`;
   return new KnownProblem('not_found', `There is no such object; ${begins}`);
 }
 

@@ -15,7 +15,7 @@ import {
   immutable,
   missingObject,
   plainTargetOf,
-  prefix,
+  streamPrefix,
   type Target,
 } from './stream-target.ts';
 
@@ -55,7 +55,7 @@ export function addStreamRoutes(
 ): void {
   const mutable = mutableCacheControl ?? immutable;
   plane.answerStreams((url) => plainTargetOf(url, mutable));
-  fastPaths.addHeaders(prefix, corsHeaders(exposedHeaders));
+  fastPaths.addHeaders(streamPrefix, corsHeaders(exposedHeaders));
   const preflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
   app.options('/stream/*', preflight);
   app.route({

@@ -1,9 +1,9 @@
 import { link, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
+import { framePixelsMax } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { framePixelsMax } from '#domain/media/frame-size.ts';
 import { quietArgs } from '../tools/ffmpeg.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 
