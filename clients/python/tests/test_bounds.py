@@ -13,12 +13,15 @@ import unittest
 from collections.abc import Callable
 from email.utils import formatdate
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import httpx
 
 from reelwright import AsyncReelwright, Reelwright, ReelwrightError, RetryOptions, verify_webhook
+from reelwright._events import EventParser
+from reelwright._retry import pause_of
 
 Service = Callable[[httpx.Request], httpx.Response]
 NOW = {"retry-after": "0"}
@@ -29,13 +32,20 @@ def job_of(status: str, updated: int = 1) -> dict[str, Any]:
     return {**job, "updated_at": str(updated)}
 
 
+def event_of(job: dict[str, Any], kind: str = "job") -> str:
+    return f"id: 1\nevent: {kind}\ndata: {json.dumps(job)}\n\n"
+
+
 def stream_of(job: dict[str, Any]) -> httpx.Response:
-    text = f"id: 1\nevent: job\ndata: {json.dumps(job)}\n\n"
-    return httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+    return events_of(event_of(job))
 
 
 def stored(_: httpx.Request) -> httpx.Response:
     return httpx.Response(200)
+
+
+def events_of(text: str, content_type: str = "text/event-stream") -> httpx.Response:
+    return httpx.Response(200, text=text, headers={"content-type": content_type})
 
 
 def answer_of(status: int, _: httpx.Request) -> httpx.Response:
@@ -119,15 +129,25 @@ class BothClients(unittest.TestCase):
 
     def setUp(self) -> None:
         self.pauses: list[float] = []
+        self.now_sec = 0.0
+
+        def pause(seconds: float) -> None:
+            self.pauses.append(seconds)
+            self.now_sec += seconds
 
         async def sleep(seconds: float) -> None:
-            self.pauses.append(seconds)
+            pause(seconds)
 
+        self.replace("_watch.time", SimpleNamespace(monotonic=lambda: self.now_sec))
+        self.replace("_retry.random.uniform", lambda _low, high: high)
         for module in ("http", "wait", "uploads"):
-            for name, pause in ((f"_sync_{module}", self.pauses.append), (f"_async_{module}", sleep)):
-                patched = patch(f"reelwright.{name}.sleep", pause)
-                patched.start()
-                self.addCleanup(patched.stop)
+            self.replace(f"_sync_{module}.sleep", pause)
+            self.replace(f"_async_{module}.sleep", sleep)
+
+    def replace(self, name: str, by: object) -> None:
+        patched = patch(f"reelwright.{name}", by)
+        patched.start()
+        self.addCleanup(patched.stop)
 
     def call(self, service: Service, method: str, *given: Any, **options: Any) -> Any:
         kind: Any = AsyncReelwright if self.is_async else Reelwright
@@ -179,6 +199,92 @@ class WaitTest(BothClients):
         self.assertLessEqual(requests[0].extensions["timeout"]["read"], 5)
 
 
+    def test_a_request_is_repeated_after_doubling_pauses_and_five_times_in_all(self) -> None:
+        for status in (429, 502, 503, 504):
+            service, requests = one_after_another(*[httpx.Response(status)] * 6)
+            self.pauses.clear()
+            with self.assertRaises(ReelwrightError):
+                self.call(service, "job", "1")
+            self.assertEqual((len(requests), self.pauses), (5, [0.25, 0.5, 1, 2]))
+
+    def test_a_request_waits_two_minutes_at_most(self) -> None:
+        service, requests = one_after_another(*[httpx.Response(503, headers={"retry-after": "50"})] * 4)
+        with self.assertRaises(ReelwrightError):
+            self.call(service, "job", "1")
+        self.assertEqual((len(requests), self.pauses), (3, [50, 50]))
+
+    def test_a_pause_grows_to_eight_seconds(self) -> None:
+        self.assertEqual([pause_of(attempt) for attempt in (1, 2, 6, 7, 1000)], [0.25, 0.5, 8, 8, 8])
+
+    def test_a_refusal_of_a_request_or_of_a_stream_is_raised_at_once(self) -> None:
+        for method, status in (("job", 400), ("wait_for", 400), ("wait_for", 499)):
+            refused = httpx.Response(status, json={"code": "invalid_request", "detail": "no", "status": status})
+            service, requests = one_after_another(refused)
+            with self.assertRaisesRegex(ReelwrightError, "invalid_request"):
+                self.call(service, method, "1")
+            self.assertEqual(len(requests), 1)
+
+    def test_progress_is_reported_at_once_and_after_each_change(self) -> None:
+        queued = job_of("queued")
+        states = [queued, queued, job_of("queued", 2), job_of("processing", 2), job_of("completed", 3)]
+        service, _ = one_after_another(events_of("".join(map(event_of, states))))
+        seen: list[Any] = []
+        self.call(service, "wait_for", "1", on_progress=seen.append)
+        self.assertEqual(seen, [states[0], *states[2:]])
+
+    def test_what_is_no_event_of_a_job_is_passed_over(self) -> None:
+        end = job_of("completed")
+        others = f": silence\n\nevent: job\n\nretry: 1\n{event_of(end, 'other')}"
+        service, _ = one_after_another(events_of(others + event_of({**end, "updated_at": "2"})))
+        self.assertEqual(self.call(service, "wait_for", "1")["updated_at"], "2")
+
+    def test_a_page_with_the_text_of_an_event_is_no_stream(self) -> None:
+        page = events_of(event_of(job_of("completed")), "text/html")
+        service, requests = one_after_another(page, page, httpx.Response(200, json=job_of("failed")))
+        with self.assertRaises(ReelwrightError):
+            self.call(service, "wait_for", "1")
+        self.assertEqual(len(requests), 3)
+
+    def test_an_event_without_end_is_given_up_at_four_mebibytes(self) -> None:
+        endless = events_of(f"data: {'a' * (4 * 1024 * 1024 - 6)}")
+        service, _ = one_after_another(endless, stream_of(job_of("completed")))
+        parser = EventParser()
+        self.assertEqual(parser.feed("a" * (4 * 1024 * 1024)), [])
+        self.assertRaisesRegex(ValueError, "too large", parser.feed, "a")
+        self.assertEqual(self.call(service, "wait_for", "1")["status"], "completed")
+
+    def test_streams_that_end_are_opened_again_and_only_fruitless_ones_after_growing_pauses(self) -> None:
+        some = [stream_of(job_of("processing", updated)) for updated in (1, 2)]
+        empty = [events_of(""), events_of("")]
+        answers = (some[0], empty[0], some[1], empty[1], stream_of(job_of("completed", 3)))
+        service, requests = one_after_another(*answers)
+        self.call(service, "wait_for", "1")
+        self.assertEqual({request.url.path for request in requests}, {"/api/jobs/1/events"})
+        self.assertEqual(self.pauses, [0.25, 0.5, 0.25, 0.5])
+
+    def test_a_wait_survives_failures_as_long_as_the_service_answers_in_between(self) -> None:
+        html = httpx.Response(200, html="buffered")
+        known = httpx.Response(200, json=job_of("processing"), headers={"retry-after": "8"})
+        failure = httpx.Response(500)
+        polls = [known, failure, known, failure, httpx.Response(200, json=job_of("completed", 2))]
+        service, _ = one_after_another(html, html, *polls)
+        self.call(service, "wait_for", "1", outage_sec_max=9)
+        self.assertEqual(self.pauses[2:], [8, 2, 8, 2])
+        service, requests = one_after_another(html, html, known, *[failure] * 9)
+        with self.assertRaises(ReelwrightError) as raised:
+            self.call(service, "wait_for", "1", outage_sec_max=9)
+        self.assertEqual((raised.exception.status, len(requests)), (500, 5))
+
+    def test_a_wait_ends_with_its_time_and_says_how_the_job_is(self) -> None:
+        polls = [httpx.Response(200, json=job_of("processing"), headers={"retry-after": "30"})] * 3
+        service, requests = one_after_another(*[httpx.Response(200, html="buffered")] * 2, *polls)
+        with self.assertRaisesRegex(ReelwrightError, "timeout: the job is processing after 40 s"):
+            self.call(service, "wait_for", "1", timeout_sec=40)
+        self.assertEqual((sum(self.pauses), len(requests)), (40, 5))
+        with self.assertRaisesRegex(ReelwrightError, "timeout: the job is unknown after 1 s"):
+            self.call(partial(answer_of, 503), "wait_for", "1", timeout_sec=1)
+
+
 class AsyncWaitTest(WaitTest):
     is_async = True
 
@@ -222,6 +328,36 @@ class UploadTest(BothClients):
             error, paths = self.upload(partial(answer_of, status))
             self.assertIsInstance(error, ReelwrightError)
             self.assertEqual((error.status, sum("/put/" in path for path in paths)), (status, times))
+            self.assertFalse(any("part_from" in path for path in paths))
+
+    def test_a_part_is_put_again_after_a_broken_connection(self) -> None:
+        failures = [httpx.ConnectError("broken")]
+
+        def broken(_: httpx.Request) -> httpx.Response:
+            if failures:
+                raise failures.pop()
+            return httpx.Response(200)
+
+        result, paths = self.upload(broken)
+        self.assertEqual((result["status"], self.pauses), ("completed", [1]))
+        self.assertEqual([path for path in paths if "/put/" in path], ["/put/1", "/put/1", "/put/2"])
+
+    def test_a_part_goes_to_the_store_that_its_address_names_without_the_key(self) -> None:
+        put, puts = one_after_another(httpx.Response(200))
+        parts = [{"number": 1, "url": "https://store.test/put/1?signed", "uploaded": False}]
+        self.upload(put, parts=parts, size=20, part_size=20)
+        self.assertEqual([str(request.url) for request in puts], ["https://store.test/put/1?signed"])
+        self.assertNotIn("x-api-key", puts[0].headers)
+
+    def test_an_upload_is_announced_with_what_is_known_of_it_and_has_a_name(self) -> None:
+        known = {"content_type": "video/mp4", "sha256": "a" * 64}
+        for given in ({}, known):
+            begun, requests = one_after_another(httpx.Response(400))
+            with self.assertRaises(ReelwrightError):
+                self.call(begun, "upload", b"a" * 20, name="a.mp4", **given)
+            self.assertEqual(json.loads(requests[0].content), {"name": "a.mp4", "size": 20, **given})
+        with self.assertRaisesRegex(ReelwrightError, "name"):
+            self.call(stored, "upload", b"a" * 20)
 
     def test_a_store_that_asks_for_a_day_is_asked_again_after_a_minute(self) -> None:
         answers = [httpx.Response(503, headers={"retry-after": "86400"}), httpx.Response(200), httpx.Response(200)]
@@ -239,6 +375,7 @@ class UploadTest(BothClients):
     def test_an_upload_is_done_once_the_service_has_checked_its_bytes(self) -> None:
         result, paths = self.upload(stored, completions=(202, 202, 200))
         self.assertEqual((result["status"], sum("/complete" in path for path in paths)), ("completed", 3))
+        self.assertEqual(self.pauses, [0, 0])
 
 
 class AsyncUploadTest(UploadTest):
