@@ -208,6 +208,17 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(await api.rows.claimToCleanUp(10)).toEqual([]);
   });
 
+  it(`C30.7: an upload to a ${kind} that is being completed, or has been, is not deleted`, async () => {
+    const file = fileOf(1000);
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
+    await putAll(begun, file);
+    expect(await api.rows.beginCompletion(begun.upload_id, expiryMs)).toBe(true);
+    const remove = () => api.call(`/api/uploads/${begun.upload_id}`, { method: 'DELETE' });
+    const [meanwhile, completed, after] = [await remove(), await complete(api, begun.upload_id), await remove()];
+    expect([meanwhile, completed, after].map(({ status }) => status)).toEqual([409, 200, 409]);
+    expect(await stored(api, begun.source)).toEqual(file);
+  });
+
   it(`C30.8: an upload to a ${kind} that is not completed in time expires, and its parts are removed`, async () => {
     const file = fileOf(1000);
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
