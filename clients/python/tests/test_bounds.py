@@ -1,11 +1,8 @@
-"""How often, how long and for what both clients ask again: `python -m unittest`. test_client.py has the rest."""
+"""How often, how long and for what both clients ask again: `python -m unittest`."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import inspect
 import json
 import time
@@ -19,7 +16,7 @@ from unittest.mock import patch
 
 import httpx
 
-from reelwright import AsyncReelwright, Reelwright, ReelwrightError, RetryOptions, verify_webhook
+from reelwright import AsyncReelwright, Reelwright, ReelwrightError, RetryOptions
 from reelwright._events import EventParser
 from reelwright._retry import pause_of
 
@@ -96,30 +93,6 @@ class RetryTest(unittest.TestCase):
         self.assertTrue(3 < (soon or 0) <= 5)
         self.assertEqual(self.pause(503, retry_after="Wed, 31 Dec 2025 00:00:00 GMT"), 0)
         self.assertLessEqual(self.pause(503, retry_after="soon") or 9, 0.25)
-
-
-class WebhookTest(unittest.TestCase):
-    """Which webhooks are genuine."""
-
-    def verify(self, in_sec: int = 0, body: str = "{}", **more: Any) -> Any:
-        sent_at = str(int(time.time()) + in_sec)
-        digest = hmac.digest(b"secret", f"e.{sent_at}.{{}}".encode(), hashlib.sha256)
-        signature = more.pop("others", "") + f"v1,{base64.b64encode(digest).decode()}"
-        headers = {"Webhook-Id": "e", "Webhook-Timestamp": sent_at, "Webhook-Signature": signature}
-        return verify_webhook(headers, body, more.pop("secret", "secret"), **more)
-
-    def test_a_webhook_is_genuine_while_the_clocks_differ_by_less_than_the_tolerance_either_way(self) -> None:
-        for in_sec in (-290, 290):
-            self.assertEqual(self.verify(in_sec), {})
-        for in_sec, tolerance in ((-310, 300), (310, 300), (-50, 30)):
-            with self.assertRaisesRegex(ReelwrightError, "clock"):
-                self.verify(in_sec, tolerance_sec=tolerance)
-
-    def test_another_body_or_secret_is_refused_and_one_of_several_signatures_is_enough(self) -> None:
-        for body, secret in (("{} ", "secret"), ("{}", "another")):
-            with self.assertRaisesRegex(ReelwrightError, "invalid_signature"):
-                self.verify(body=body, secret=secret)
-        self.assertEqual(self.verify(others="v1,AAAA "), {})
 
 
 class BothClients(unittest.TestCase):

@@ -97,7 +97,7 @@ def error_of_problem(problem: Any, status: int, retry_after_sec: float | None = 
 
 def unreachable(address: str, cause: Exception) -> ReelwrightError:
     """The error of a request that was not answered."""
-    return ReelwrightError("unreachable", f"{address} does not answer: {cause or type(cause).__name__}")
+    return ReelwrightError("unreachable", f"{address} does not answer: {str(cause) or type(cause).__name__}")
 
 
 def retry_after_of(response: httpx.Response) -> float | None:
