@@ -1,11 +1,13 @@
 import { KnownProblem } from '#domain/errors.ts';
+import { jobTypes } from '#domain/job-types/index.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
 import { queueFor } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
-import { preflightAgain, type PreflightDependencies, profileFor } from './preflight.ts';
+import { type Preflight, preflightAgain, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -32,6 +34,7 @@ export async function retryJob(
   // The store decides this under the row's lock; here it only spares the look at the source.
   if (failed.status !== 'failed') throw reasons.not_failed;
   const source = await preflightAgain(dependencies, failed);
+  const profile = await profileOf(failed, source, dependencies);
   const outcome = await dependencies.jobs.createRetries({
     jobId,
     newJobs: (job) =>
@@ -48,7 +51,8 @@ export async function retryJob(
           ...source,
           pool: job.pool,
           queue: queueFor(job.pool, source),
-          profile: profileFor(type, source.profile),
+          profile: profileFor(type, profile),
+          priority: job.priority,
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,
           rerunOfJobId: job.rerunOfJobId,
@@ -63,4 +67,15 @@ export async function retryJob(
     await enqueueOrLeave(dependencies, job);
   }
   return outcome.jobs;
+}
+
+/** The profile of a failed job as it is now; where it does not exist any more, the one that the rules choose. */
+async function profileOf(
+  { type, profile }: Job,
+  measured: Preflight,
+  dependencies: PreflightDependencies,
+): Promise<NamedProfile | null> {
+  if (!jobTypes[type].makesStream) return null;
+  const found = await profileNamed(profile?.name ?? 'default', dependencies);
+  return 'knownProfiles' in found ? measured.profile : found;
 }

@@ -13,7 +13,8 @@ const hashOf = () => `again-${counter++}`;
 const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: hashOf(), source: 'a.jpg', ...more });
 
 beforeAll(async () => {
-  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } }) });
+  const rules = [{ source_prefix: 'phone/', profile: 'mobile' }];
+  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } }, rules }) });
   await api.putSource('video.mp4', Buffer.alloc(100));
 });
 afterAll(() => api.close());
@@ -64,18 +65,18 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
   });
 
   it('C13.30: the source is measured again, and the profile is the named one or what the rules choose', async () => {
-    await api.putSource('grown.mp4', Buffer.alloc(100));
-    const { json } = await api.submit({ type: 'video:transcode', hash: hashOf(), source: 'grown.mp4' });
+    await api.putSource('phone/grown.mp4', Buffer.alloc(100));
+    const { json } = await api.submit({ type: 'video:transcode', hash: hashOf(), source: 'phone/grown.mp4' });
     await api.fail(json.job_id);
     const before = await api.d.jobs.find(json.job_id);
-    await api.putSource('grown.mp4', Buffer.alloc(3000, 1));
+    await api.putSource('phone/grown.mp4', Buffer.alloc(3000, 1));
     const named = (await rerun(json.job_id, { profile: 'small' })).json.job_id as string;
     const after = await api.d.jobs.find(named);
     expect(after).toMatchObject({ queue: 'video:large', sourceSizeBytes: 3000, profile: { name: 'small' } });
     expect(after?.sourceEtag).not.toBe(before?.sourceEtag);
     expect((await shown(named)).source_etag).toBe(after?.sourceEtag);
     await api.fail(named);
-    expect((await shown((await rerun(json.job_id)).json.job_id)).profile).toBe('default');
+    expect((await shown((await rerun(json.job_id)).json.job_id)).profile).toBe('mobile');
   });
 
   it('C13.31: reruns asked for at once make one job', async () => {

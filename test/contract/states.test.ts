@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, previewResults, thumbnailResults } from './results.ts';
@@ -11,6 +12,12 @@ let counter = 0;
 const thumbnail = () => ({ type: 'image:thumbnail', hash: `s${counter++}`, source: 'a.jpg' });
 const retry = (jobId: string) => api.call(`/api/jobs/${jobId}/retry`, { method: 'POST' });
 
+/** What a retry of both stages of a `video:full` makes: type, profile and priority of each job. */
+const stagesWith = (profile: string | undefined, priority: number) => [
+  ['video:preview', undefined, priority],
+  ['video:transcode', profile, priority],
+];
+
 /** The tickets that lie in both queues, whatever their state. */
 async function tickets(queue: TicketQueue): Promise<number> {
   const depth = await queue.depth();
@@ -18,8 +25,9 @@ async function tickets(queue: TicketQueue): Promise<number> {
 }
 
 beforeAll(async () => {
-  api = await startApi();
-  await api.putSource('video.mp4', Buffer.alloc(100));
+  const rules = [{ source_prefix: 'phone/', profile: 'mobile' }];
+  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } }, rules }) });
+  for (const key of ['video.mp4', 'phone/video.mp4']) await api.putSource(key, Buffer.alloc(100));
 });
 afterAll(() => api.close());
 
@@ -144,6 +152,26 @@ describe('retries', () => {
       { type: 'video:preview', hash: 'stages', options: { fps: 7 }, sourceSizeBytes: 100 },
       { type: 'video:transcode', hash: 'stages', options: { encrypt: true }, sourceSizeBytes: 100 },
     ]);
+  });
+
+  it('C13.21: a retry has the priority and the profile of the failed job, or a chosen one where that is deleted', async () => {
+    const video = { type: 'video:full', source: 'phone/video.mp4' };
+    const retried = async (headers: Record<string, string>, profileNow?: string) => {
+      const { json } = await api.submit({ ...video, hash: `s${counter++}` }, headers);
+      await api.fail(json.job_id, partlyFailedResults());
+      if (profileNow !== undefined)
+        await api.d.database.pool.query(`update jobs set profile = $2 where id = $1`, [
+          json.job_id,
+          { crf: 30, name: profileNow },
+        ]);
+      const ids = (await retry(json.job_id)).json.jobs.map(({ job_id: id }: { job_id: string }) => id) as string[];
+      const jobs = await Promise.all(ids.map((id) => api.d.jobs.find(id)));
+      return jobs.map((job) => [job?.type, job?.profile?.name, job?.priority]);
+    };
+    expect(await retried({ 'x-profile': 'small', 'x-priority': '7' })).toEqual(stagesWith('small', 7));
+    expect(await retried({})).toEqual(stagesWith('mobile', 0));
+    expect(await retried({ 'x-profile': 'default' })).toEqual(stagesWith(undefined, 0));
+    expect(await retried({ 'x-profile': 'small' }, 'deleted')).toEqual(stagesWith('mobile', 0));
   });
 
   it('C13.22: a retry names an equal job that is active or completed instead of making a second one', async () => {
