@@ -158,4 +158,15 @@ describe('events of the bucket', () => {
       await without.close();
     }
   });
+
+  it('C30.13: a service whose sources are in a folder, which has no name, takes the events of any bucket', async () => {
+    const ofFolder = await startApi({ eventRules, source: { bucket: 'file:/sources', dir: '/sources' } });
+    try {
+      const events = [record('photos/p.jpg', 'v1', { bucket: 'any' }), record('other.txt'), record('other.txt')];
+      const { json } = await send({ Records: events }, {}, ofFolder);
+      expect(outcomes(json)).toEqual(['submitted', 'ignored', 'ignored']);
+    } finally {
+      await ofFolder.close();
+    }
+  });
 });

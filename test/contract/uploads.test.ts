@@ -246,6 +246,23 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(left).toBeGreaterThan(30 * 60_000);
   });
 
+  it(`C30.8: an upload to a ${kind} that expired while it was being completed becomes no source`, async () => {
+    const file = fileOf(1000);
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
+    await putAll(begun, file);
+    interceptWrites(async ({ name }, write) => {
+      const result = await write();
+      if (name === `complete ${begun.source}`)
+        await api.d.database.pool.query(`update uploads set status = 'expired', ended_at = now() where id = $1`, [
+          begun.upload_id,
+        ]);
+      return result;
+    });
+    const answer = await complete(api, begun.upload_id);
+    expect([answer.status, answer.json.code]).toEqual([409, 'upload_conflict']);
+    expect(await stored(api, begun.source)).toBeNull();
+  });
+
   it(`C30.4: a completion to a ${kind} that crashed after any of its writes is finished by the next one`, async () => {
     const file = fileOf(1000);
     const crashes = {
