@@ -32,7 +32,7 @@ export async function areResultsMissing(
 }
 
 /** Null: there is no such object. Undefined: no answer. */
-async function etagOf(store: Pick<ObjectStore, 'head'>, key: string): Promise<string | null | undefined> {
+export async function etagOf(store: Pick<ObjectStore, 'head'>, key: string): Promise<string | null | undefined> {
   try {
     return (await store.head(key, AbortSignal.timeout(answerTimeoutMs), { attemptsMax: 1 }))?.etag ?? null;
   } catch {

@@ -1,6 +1,6 @@
 import type { JobErrorCode } from '#domain/errors.ts';
 import { exitCodeOf } from '#domain/exit-codes.ts';
-import type { JobError } from '#domain/job-error.ts';
+import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { ImageStages } from '#domain/job-types/image-stages.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
 import { type AttemptEnd, mayBeStorageOutage, type Verdict, verdictOf } from '#domain/jobs/attempts.ts';
@@ -10,14 +10,17 @@ import { unitKindRow } from '#domain/work/unit.ts';
 import type { UnitRun } from '#domain/work/unit-run.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { etagOf } from './checks.ts';
 import { completeAttempt, type Completion, type CompletionDependencies, recordEnd } from './complete-attempt.ts';
 import { readSplitImages } from './next-units.ts';
 
 export interface ConclusionDependencies extends CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt'>;
   readonly queue: Pick<TicketQueue, 'add'>;
+  readonly source: Pick<ObjectStore, 'head'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;
@@ -104,12 +107,26 @@ const failedBy = (error: JobError) => ({ kind: 'failed', exitCode: exitCodeOf(er
 
 /** What follows an end, and the end that it counts as: an outage of the storage costs nothing. */
 async function followUp(
-  { job, end }: Pick<EndedAttempt, 'job' | 'end'>,
-  { attemptsMax, random, storageWatch }: ConclusionDependencies,
+  { job, end: reported }: Pick<EndedAttempt, 'job' | 'end'>,
+  { attemptsMax, random, source, storageWatch }: ConclusionDependencies,
 ): Promise<{ readonly cause: AttemptEnd; readonly verdict: Verdict }> {
+  const end = await confirmed(reported, job, source);
   const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
   const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
   return { cause, verdict: verdictOf({ job, end: cause, attemptsMax, random: random() }) };
+}
+
+/**
+ * A source is missing only if this process finds none either. To a runner that is denied everything for a moment a
+ * source looks missing (C22.10); this process has seen before whether it may list the bucket.
+ */
+async function confirmed(
+  end: AttemptEnd,
+  { source: key, attempt }: Job,
+  source: ConclusionDependencies['source'],
+): Promise<AttemptEnd> {
+  const isMissing = end.kind === 'failed' && end.error?.code === 'source_not_found';
+  return isMissing && (await etagOf(source, key)) !== null ? failedBy(jobErrorOf('source_unreadable', attempt)) : end;
 }
 
 /** The speed of a transcode: only a first attempt has the times of one attempt in its row. */

@@ -158,6 +158,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     jobs,
     profiles,
     queue,
+    source: sourceStore,
     media: mediaStore,
     webhookEvents: shared.webhookEvents,
     cleanup: shared.cleanup,
