@@ -169,6 +169,7 @@ async function openComponents(
     taskEndpoint: new TaskEndpoint(),
   };
   void reportMissingRights(dependencies.source, config.source.bucket, log);
+  void reportMissingRights(dependencies.media, config.media.bucket, log);
   // The listeners start first, so that the process is alive and not ready while it waits for the database.
   return [
     ...(config.mode === 'worker' ? [] : serverComponents(dependencies)),
@@ -195,8 +196,8 @@ function redisCheck({ redis }: Config, log: Logger): readonly Component[] {
 }
 
 /** Without the right to list, a wrong permission looks like a missing object: an operator should know. */
-async function reportMissingRights(source: ObjectStore, bucket: string, log: Logger): Promise<void> {
-  const rights = await source.missingRights().catch(() => []);
+async function reportMissingRights(store: ObjectStore, bucket: string, log: Logger): Promise<void> {
+  const rights = await store.missingRights().catch(() => []);
   for (const right of rights) log.warn({ bucket, right }, 'storage right missing');
 }
 

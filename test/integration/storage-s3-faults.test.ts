@@ -250,6 +250,19 @@ describe('rights', () => {
     await expect(store.head('key')).rejects.toEqual(storageError);
   });
 
+  it('C22.10: after a listing, what is denied for a moment is no missing object, whatever else is', async () => {
+    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
+    let isListed = false;
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      response.writeHead(isListed ? 403 : 200, { 'content-type': 'application/xml' }).end(isListed ? denied : list);
+      isListed = true;
+    });
+    expect(await Array.fromAsync(store.list(''))).toEqual([]);
+    await expect(store.head('key')).rejects.toEqual(storageError);
+    await expect(store.get('key')).rejects.toEqual(storageError);
+  });
+
   it('C22.10: where listing is denied, the bucket can be reached and the missing right is named', async () => {
     const store = await openAgainst(withoutListing);
     await store.ping();

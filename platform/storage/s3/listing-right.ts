@@ -20,6 +20,12 @@ export class ListingRight {
     this.#requests = requests;
   }
 
+  /** A listing has succeeded. */
+  noteAllowed(): void {
+    this.#holdsUntilMs = Infinity;
+    this.#isDenied = Promise.resolve(false);
+  }
+
   isDenied(): Promise<boolean> {
     if (performance.now() >= this.#holdsUntilMs) this.#isDenied = null;
     this.#isDenied ??= this.#ask().catch((error: unknown) => {

@@ -151,6 +151,7 @@ class S3Store implements ObjectStore {
       const page = await this.#requests.run(undefined, (abortSignal) =>
         this.#requests.client.send(command, { abortSignal }),
       );
+      this.#listing.noteAllowed();
       const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
       for (const object of page.Contents ?? []) yield infoOf(this.#bucket, decode(object.Key ?? ''), object);
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
