@@ -17,8 +17,8 @@ import {
 export interface Choices {
   /** By default the one that the rules choose. */
   readonly profile?: string | undefined;
-  /** A RunnerPool; by default the one of its queue. */
-  readonly pool?: string | undefined;
+  /** A RunnerPool; by default, and for null, the one of its queue. */
+  readonly pool?: string | null | undefined;
   /** -1000 to 1000; by default 0. */
   readonly priority?: number | undefined;
 }
@@ -54,6 +54,6 @@ export function chosenFields(
 }
 
 /** The queue that a pool serves; for no pool, and for one that serves none, the queue of the measured size. */
-export function queueFor(pool: string | null | undefined, { queue: measured }: Pick<Preflight, 'queue'>): QueueName {
+function queueFor(pool: string | null | undefined, { queue: measured }: Pick<Preflight, 'queue'>): QueueName {
   return queueNames.find((queue) => poolOfQueue[queue] === pool) ?? measured;
 }

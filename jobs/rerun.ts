@@ -3,10 +3,10 @@ import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
-import { queueFor } from './choices.ts';
+import { chosenFields } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
-import { preflightAgain, type PreflightDependencies, profileFor, profileNamed, unknownProfile } from './preflight.ts';
+import { preflightAgain, type PreflightDependencies, profileNamed, unknownProfile } from './preflight.ts';
 
 type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
 
@@ -55,11 +55,7 @@ export async function rerunJob(
     source,
     options,
     idempotencyKey: rerunKey(idempotencyKey({ type, hash, source, options })),
-    ...measured,
-    queue: queueFor(pool, measured),
-    profile: named === null ? measured.profile : profileFor(type, named),
-    pool,
-    priority: rerun.priority ?? 0,
+    ...chosenFields(type, measured, { named, pool, priority: rerun.priority }),
     callbackUrl,
     retryOfJobId: null,
     rerunOfJobId: earlier.id,

@@ -3,11 +3,10 @@ import { jobTypes } from '#domain/job-types/index.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
-import type { NamedProfile } from '#domain/media/profiles.ts';
-import { queueFor } from './choices.ts';
+import { type Chosen, chosenFields, findChosen } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
-import { type Preflight, preflightAgain, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
+import { type Preflight, preflightAgain, type PreflightDependencies } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -34,7 +33,7 @@ export async function retryJob(
   // The store decides this under the row's lock; here it only spares the look at the source.
   if (failed.status !== 'failed') throw reasons.not_failed;
   const source = await preflightAgain(dependencies, failed);
-  const profile = await profileOf(failed, source, dependencies);
+  const chosen = await choicesOf(failed, source, dependencies);
   const outcome = await dependencies.jobs.createRetries({
     jobId,
     newJobs: (job) =>
@@ -48,11 +47,7 @@ export async function retryJob(
           options,
           // The retry of a rerun is one too: else the job that is made again would answer in its place.
           idempotencyKey: job.rerunOfJobId === null ? key : rerunKey(key),
-          ...source,
-          pool: job.pool,
-          queue: queueFor(job.pool, source),
-          profile: profileFor(type, profile),
-          priority: job.priority,
+          ...chosenFields(type, source, chosen),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,
           rerunOfJobId: job.rerunOfJobId,
@@ -69,13 +64,14 @@ export async function retryJob(
   return outcome.jobs;
 }
 
-/** The profile of a failed job as it is now; where it does not exist any more, the one that the rules choose. */
-async function profileOf(
-  { type, profile }: Job,
+/** What a failed job was given. Where its profile does not exist any more, the rules choose. */
+async function choicesOf(
+  { type, profile, pool, priority }: Job,
   measured: Preflight,
   dependencies: PreflightDependencies,
-): Promise<NamedProfile | null> {
-  if (!jobTypes[type].makesStream) return null;
-  const found = await profileNamed(profile?.name ?? 'default', dependencies);
-  return 'knownProfiles' in found ? measured.profile : found;
+): Promise<Chosen> {
+  const others = { pool, priority };
+  if (!jobTypes[type].makesStream) return { ...others, named: null };
+  const chosen = await findChosen({ ...others, profile: profile?.name ?? 'default' }, dependencies);
+  return 'knownProfiles' in chosen ? { ...others, named: measured.profile } : chosen;
 }
