@@ -210,24 +210,27 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await conclude(0, true, end)).toMatchObject({ kind: 'ended', job: { error: { code: 'corrupt_input' } } });
   });
 
+  /** The end of a runner that found no source. */
+  const missed = {
+    kind: 'failed',
+    exitCode: exitCodes.permanent,
+    error: jobErrorOf('source_not_found', 1),
+  } as const;
+
   it('C22.10: a source that is missing to the runner alone fails its attempt, and one that is missing its job', async () => {
-    const error = jobErrorOf('source_not_found', 1);
-    const end = { kind: 'failed', exitCode: exitCodes.permanent, error } as const;
     await rig.source.put(job.source, 'bytes', { contentType: 'video/mp4' });
-    expect(await conclude(0, false, end)).toMatchObject({ kind: 'again', countsAsFailure: true });
+    expect(await conclude(0, false, missed)).toMatchObject({ kind: 'again', countsAsFailure: true });
     await rig.source.delete([job.source]);
     job = await rig.find(job.id);
-    expect(await conclude(0, true, end)).toMatchObject({ kind: 'ended', job: { error: { code: 'source_not_found' } } });
+    expect(await conclude(0, true, missed)).toMatchObject({
+      kind: 'ended',
+      job: { error: { code: 'source_not_found' } },
+    });
   });
 
   it('C22.10: a source that cannot be looked at is not missing, and costs nothing while the storage is away', async () => {
-    const end = {
-      kind: 'failed',
-      exitCode: exitCodes.permanent,
-      error: jobErrorOf('source_not_found', 1),
-    } as const;
     vi.spyOn(rig.source, 'head').mockRejectedValue(new KnownProblem('storage_error'));
-    expect(await conclude(2, true, end)).toMatchObject({ kind: 'again', countsAsFailure: false });
+    expect(await conclude(2, true, missed)).toMatchObject({ kind: 'again', countsAsFailure: false });
   });
 
   const leaveFailed = (code: 'resource_exhausted' | 'storage_error' | 'corrupt_input') =>

@@ -206,6 +206,7 @@ describe('a bucket that is not there', () => {
 
 describe('rights', () => {
   const denied = '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>';
+  const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
   /** A bucket whose keys may read objects and not list them: it has one object, `there`. */
   const withoutListing: RequestListener = (request, response) => {
     request.resume();
@@ -237,7 +238,6 @@ describe('rights', () => {
   });
 
   it('a denial of listing is not remembered for long', async () => {
-    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
     let areAllDenied = true;
     const store = await openAgainst((request, response) => {
       request.resume();
@@ -251,7 +251,6 @@ describe('rights', () => {
   });
 
   it('C22.10: after a listing, what is denied for a moment is no missing object, whatever else is', async () => {
-    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
     let isListed = false;
     const store = await openAgainst((request, response) => {
       request.resume();
@@ -270,7 +269,6 @@ describe('rights', () => {
   });
 
   it('a denied object is an error where listing is allowed', async () => {
-    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
     const store = await openAgainst((request, response) => {
       request.resume();
       const isList = request.url?.includes('list-type=2') === true;
