@@ -1,5 +1,6 @@
-import { Pool, type PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { externalWrite } from '../external-writes/external-write.ts';
+import { openPool } from './pool.ts';
 
 /** A pool of connections to PostgreSQL, and what the stores need of it. */
 export interface Database {
@@ -33,7 +34,7 @@ interface DatabaseOptions {
  */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const { maxConnections = 10, statementTimeoutMs = 10_000, connectionTimeoutMs = 5_000 } = options;
-  const pool = new Pool({
+  const pool = openPool({
     connectionString: url,
     max: maxConnections,
     connectionTimeoutMillis: connectionTimeoutMs,
@@ -45,10 +46,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     keepAlive: true,
     application_name: 'reelwright',
   });
-  // Both are needed: the pool's for idle clients, the client's own for one that breaks while a transaction thinks.
   pool.query = interceptable(pool);
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
   let closing: Promise<void> | undefined;
   return {
     pool,

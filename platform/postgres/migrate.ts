@@ -1,9 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Pool, type PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { pause } from '../lifecycle/backoff.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Database, inTransaction } from './database.ts';
+import { openPool } from './pool.ts';
 
 interface MigrateOptions {
   /** A folder of `.sql` files; by default the migrations of this program. */
@@ -37,9 +38,7 @@ const lockRetryMs = 500;
  */
 export async function migrate(database: Database, options: MigrateOptions = {}): Promise<void> {
   const { connectionString } = database.pool.options;
-  const pool = new Pool({ connectionString, max: 2, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  const pool = openPool({ connectionString, max: 2, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
   try {
     for (let tries = 0; !(await migrateUnderLock(pool, options.dir ?? migrationsDir)); tries++) {
       if (tries === 0) options.log?.info({}, 'another process migrates the database, waiting');

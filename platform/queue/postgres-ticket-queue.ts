@@ -1,4 +1,16 @@
-import { createPostgresBackend, Queue, Worker } from 'bullmq';
+import {
+  type BackendFactory,
+  DEFAULT_SCHEMA,
+  type PgPool,
+  PostgresConnection,
+  type PostgresConnectionOptions,
+  PostgresQueueBackend,
+  Queue,
+  runMigrations,
+  Worker,
+} from 'bullmq';
+import type { Pool } from 'pg';
+import { openPool } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
 import { workerSettings } from './bull-ticket-reader.ts';
@@ -10,27 +22,63 @@ import type { TicketQueue } from './ticket-queue.ts';
  * @param o `databaseUrl` is `postgres://…`
  */
 export function openPostgresTicketQueue(o: { readonly databaseUrl: string; readonly log: Logger }): TicketQueue {
-  const connection = {
-    connectionString: o.databaseUrl,
-    schema: 'bullmq',
-    migrate: true,
-    max: 3,
+  const connection = o.databaseUrl;
+  const openBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (name, options) =>
+    new PostgresQueueBackend(new QueueConnection(connection), name, options, true);
+  return new BullTicketQueue(
+    {
+      openList: (name) =>
+        new Queue(name, { connection, defaultJobOptions: { removeOnComplete: true, removeOnFail: true } }, openBackend),
+      openWorker: (name) => new Worker(name, null, { connection, ...workerSettings }, openBackend),
+    },
+    o.log,
+  );
+}
+
+function openQueuePool(databaseUrl: string): Pool {
+  return openPool({
+    connectionString: databaseUrl,
+    options: `-c search_path=${DEFAULT_SCHEMA}`,
+    // Of which a reader keeps one, on which it listens.
+    max: 4,
+    keepAlive: true,
     connectionTimeoutMillis: 2_000,
     statement_timeout: 10_000,
     // A connection on which no answer comes for so long is replaced.
     query_timeout: 12_000,
     application_name: 'reelwright-queue',
-  };
-  return new BullTicketQueue(
-    {
-      openList: (name) =>
-        new Queue(
-          name,
-          { connection, defaultJobOptions: { removeOnComplete: true, removeOnFail: true } },
-          createPostgresBackend,
-        ),
-      openWorker: (name) => new Worker(name, null, { connection, ...workerSettings }, createPostgresBackend),
-    },
-    o.log,
-  );
+  });
+}
+
+/**
+ * BullMQ's connection on a pool of its own. In a pool that BullMQ opens, clients have no listener of errors while it
+ * migrates and while it closes: a server that stops at such a moment would end the process.
+ */
+class QueueConnection extends PostgresConnection {
+  readonly #pool: Pool;
+  #ready: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(databaseUrl: string) {
+    const pool = openQueuePool(databaseUrl);
+    super(pool as PgPool);
+    this.#pool = pool;
+  }
+
+  override waitUntilReady(): Promise<void> {
+    return (this.#ready ??= this.#migrate().then(() => super.waitUntilReady()));
+  }
+
+  override close(): Promise<void> {
+    return (this.#closing ??= super.close().then(() => this.#pool.end()));
+  }
+
+  async #migrate(): Promise<void> {
+    const client = await this.#pool.connect();
+    try {
+      await runMigrations(client);
+    } finally {
+      client.release();
+    }
+  }
 }

@@ -16,10 +16,24 @@ it.each([
   [
     'a pool or a client of Postgres',
     /^import \{[^}]*\b(Pool|Client)\b[^}]*\} from 'pg'/gm,
-    ['platform/postgres/database.ts', ...schema],
+    ['platform/postgres/pool.ts', 'platform/embedded-postgres/embedded.ts'],
+  ],
+  [
+    'a pool of Postgres',
+    /\bopenPool\(/g,
+    [
+      'platform/postgres/pool.ts',
+      'platform/postgres/database.ts',
+      ...schema,
+      'platform/queue/postgres-ticket-queue.ts',
+    ],
   ],
   ['the end of a transaction', /query\('commit'\)/g, ['platform/postgres/database.ts', ...schema]],
-  ['a connection of its own', /pool\.connect\(/g, ['platform/postgres/database.ts', ...schema]],
+  [
+    'a connection of its own',
+    /pool\.connect\(/g,
+    ['platform/postgres/database.ts', ...schema, 'platform/queue/postgres-ticket-queue.ts'],
+  ],
   ['a list of tickets', /\.(addBulk|moveToCompleted)\(/g, ['platform/queue/bull-ticket-']],
   [
     'a command of S3 that writes',

@@ -25,7 +25,14 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   },
   'platform/embedded-postgres': { imports: ['platform/commands'] },
   'platform/queue': {
-    imports: ['domain', 'platform/coalesce', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+    imports: [
+      'domain',
+      'platform/coalesce',
+      'platform/external-writes',
+      'platform/lifecycle',
+      'platform/postgres',
+      'platform/telemetry',
+    ],
   },
   'platform/rate-limit': { imports: ['domain', 'platform/coalesce', 'platform/postgres'] },
   'platform/outbound-http': { imports: ['domain', 'platform/external-writes'] },
