@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { jobErrorSchema } from '../job-error.ts';
+import { parseJson } from '../parse-json.ts';
 import { readTask, type Task } from './task.ts';
 import { stepRunsSchema } from './unit-run.ts';
 
@@ -34,7 +35,7 @@ export type TaskResult = Pick<EndedTask, 'error' | 'steps'>;
 /** Reads a request; null for anything else. */
 export function parseTaskRequest(json: string): TaskRequest | null {
   try {
-    return taskRequestSchema.safeParse(JSON.parse(json)).data ?? null;
+    return taskRequestSchema.safeParse(parseJson(json)).data ?? null;
   } catch {
     return null;
   }
@@ -44,5 +45,5 @@ const taskAnswerSchema = z.strictObject({ task: z.unknown() });
 
 /** Reads the answer of a request. @throws ZodError, SyntaxError */
 export function parseTaskAnswer(json: string): Task {
-  return readTask(taskAnswerSchema.parse(JSON.parse(json)).task);
+  return readTask(taskAnswerSchema.parse(parseJson(json)).task);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobTypeNames, jobTypes } from '../job-types/index.ts';
 import { objectKeySchema } from '../job-types/shared-results.ts';
+import { parseJson } from '../parse-json.ts';
 import { toolVersionPattern } from './tool-version.ts';
 
 /*
@@ -67,7 +68,7 @@ export type ResultManifest = z.infer<typeof outcomeShape> & {
  * @throws ZodError, SyntaxError, TypeError
  */
 export function parseManifest(json: string): ResultManifest {
-  const manifest = manifestShape.parse(JSON.parse(json));
+  const manifest = manifestShape.parse(parseJson(json));
   const results: unknown = manifest.results === null ? null : jobTypes[manifest.type].results.parse(manifest.results);
   if (manifest.status === 'completed' && results === null) throw new TypeError('a completed manifest needs results');
   if (manifest.status === 'failed' && manifest.error === null) throw new TypeError('a failed manifest needs an error');

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { warningSchema } from '../job-types/shared-results.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhaseSchema } from '../jobs/status.ts';
+import { parseJson } from '../parse-json.ts';
 import { stepRunsSchema } from './unit-run.ts';
 
 /**
@@ -22,7 +23,7 @@ export type Report = z.infer<typeof reportSchema>;
 export function parseReport(line: string): Report | null {
   if (!line.startsWith('{')) return null;
   try {
-    return reportSchema.safeParse(JSON.parse(line)).data ?? null;
+    return reportSchema.safeParse(parseJson(line)).data ?? null;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { imageStagesSchema } from '../job-types/image-stages.ts';
+import { parseJson } from '../parse-json.ts';
 import { manifestObjectSchema } from './manifest.ts';
 
 /*
@@ -33,7 +34,7 @@ export const splitBytesMax = 128 * 1024;
 
 /** Reads the document of a split. @throws ZodError, SyntaxError */
 export function parseSplit(json: string): Split {
-  return splitShape.parse(JSON.parse(json));
+  return splitShape.parse(parseJson(json));
 }
 
 const pendingChunksSchema = splitShape.extend({ chunks: z.array(z.int().nonnegative().max(chunksMax)).max(chunksMax) });
@@ -42,7 +43,7 @@ export type PendingChunks = z.infer<typeof pendingChunksSchema>;
 
 /** Reads pending chunks. @throws ZodError, SyntaxError */
 export function parsePendingChunks(json: string): PendingChunks {
-  return pendingChunksSchema.parse(JSON.parse(json));
+  return pendingChunksSchema.parse(parseJson(json));
 }
 
 /**
@@ -83,7 +84,7 @@ export type ChunkResult = z.infer<typeof chunkResultSchema>;
 
 /** Reads a chunk result. @throws ZodError, SyntaxError */
 export function parseChunkResult(json: string): ChunkResult {
-  return chunkResultSchema.parse(JSON.parse(json));
+  return chunkResultSchema.parse(parseJson(json));
 }
 
 export const splitImagesSchema = imageStagesSchema.extend({
@@ -95,5 +96,5 @@ export type SplitImages = z.infer<typeof splitImagesSchema>;
 
 /** Reads the document of these images. @throws ZodError, SyntaxError */
 export function parseSplitImages(json: string): SplitImages {
-  return splitImagesSchema.parse(JSON.parse(json));
+  return splitImagesSchema.parse(parseJson(json));
 }

@@ -3,6 +3,7 @@ import { type JobOptions, type JobType, jobTypeNames, jobTypeRow, jobTypes } fro
 import type { Job, TraceContext } from '../jobs/job.ts';
 import { mediaPrefix, revisionOf } from '../media/object-keys.ts';
 import { namedProfileSchema } from '../media/profiles.ts';
+import { parseJson } from '../parse-json.ts';
 import { chunksMax, type Split } from './split.ts';
 import { type Unit, unitKindRow, unitSchema } from './unit.ts';
 
@@ -88,7 +89,7 @@ export function taskOf({ job, unit, split, maxFileSizeBytes, trace = job.trace }
  * @throws ZodError, SyntaxError, Error when the task needs an index
  */
 export function parseTask(json: string, index?: string): Task {
-  return readTask(JSON.parse(json), index);
+  return readTask(parseJson(json), index);
 }
 
 /** Reads a task document that is parsed already. @throws ZodError, Error when the task needs an index */

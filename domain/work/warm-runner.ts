@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../parse-json.ts';
 import { readTask, type Task } from './task.ts';
 
 /**
@@ -15,7 +16,7 @@ const servedTaskSchema = z.strictObject({ task: z.unknown(), workspace: z.string
 
 /** Reads one line of a warm runner's standard input. @throws ZodError, SyntaxError */
 export function parseServedTask(line: string): ServedTask {
-  const { task, workspace } = servedTaskSchema.parse(JSON.parse(line));
+  const { task, workspace } = servedTaskSchema.parse(parseJson(line));
   return { task: readTask(task), workspace };
 }
 
@@ -32,7 +33,7 @@ export type TaskEnd = z.infer<typeof taskEndSchema>;
 export function parseTaskEnd(line: string): TaskEnd | null {
   if (!line.startsWith('{"type":"end"')) return null;
   try {
-    return taskEndSchema.safeParse(JSON.parse(line)).data ?? null;
+    return taskEndSchema.safeParse(parseJson(line)).data ?? null;
   } catch {
     return null;
   }

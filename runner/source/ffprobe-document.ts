@@ -4,6 +4,15 @@ import { KnownProblem } from '#domain/errors.ts';
 const text = z.string().optional();
 const integer = z.int().optional().catch(undefined);
 
+const sideDataSchema = z.object({
+  side_data_type: text,
+  displaymatrix: text.catch(undefined),
+  /** Degrees counterclockwise. */
+  rotation: z.number().optional().catch(undefined),
+  dv_profile: integer,
+  dv_bl_signal_compatibility_id: integer,
+});
+
 const streamSchema = z.object({
   index: z.int(),
   codec_type: text,
@@ -27,7 +36,7 @@ const streamSchema = z.object({
   sample_rate: text,
   disposition: z.record(z.string(), z.number()).default({}),
   tags: z.record(z.string(), z.string()).default({}),
-  side_data_list: z.array(z.looseObject({ side_data_type: text })).default([]),
+  side_data_list: z.array(sideDataSchema).default([]),
 });
 
 const chapterSchema = z.object({

@@ -81,16 +81,14 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
 /** Degrees clockwise, from the display matrix (counterclockwise there): ffmpeg turns frames by it, and not by a tag. */
 function rotationOf({ side_data_list: sideData }: FfprobeStream): number {
   const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
-  const clockwise = -Number(matrix?.['rotation'] ?? 0);
-  if (!Number.isFinite(clockwise)) return 0;
+  const clockwise = -(matrix?.rotation ?? 0);
   return (((Math.round(clockwise / 90) * 90) % 360) + 360) % 360;
 }
 
 /** Whether the determinant of the display matrix is negative. ffprobe prints a line for each row, with its address. */
 function mirrors({ side_data_list: sideData }: FfprobeStream): boolean {
   const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
-  const printed = matrix?.['displaymatrix'];
-  const rows = typeof printed === 'string' ? printed.split('\n') : [];
+  const rows = matrix?.displaymatrix?.split('\n') ?? [];
   const [[a = 0, b = 0] = [], [c = 0, d = 0] = []] = rows
     .filter((row) => row.includes(':'))
     .map((row) => row.replace(/^.*:/, '').trim().split(/\s+/).map(Number));
@@ -102,8 +100,8 @@ const dolbyBaseLayers: Readonly<Record<number, Hdr>> = { 1: 'pq', 4: 'hlg' };
 
 function hdrOf({ color_transfer: transfer, side_data_list: sideData }: FfprobeStream): Hdr {
   const dolby = sideData.find(({ side_data_type: type }) => type === 'DOVI configuration record');
-  const compatibility = Number(dolby?.['dv_bl_signal_compatibility_id'] ?? 0);
-  const profile = dolby?.['dv_profile'];
+  const compatibility = dolby?.dv_bl_signal_compatibility_id ?? 0;
+  const profile = dolby?.dv_profile;
   // These have no base layer that an ordinary decoder shows in its colours; the others have PQ, HLG or SDR.
   if (profile === 5 || (profile === 10 && compatibility === 0)) return 'dolby_vision';
   if (transfer === 'smpte2084') return 'pq';

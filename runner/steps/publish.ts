@@ -4,6 +4,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { digestDocuments } from '#domain/work/object-digests.ts';
 import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts';
+import { parseJson } from '#domain/parse-json.ts';
 import { manifestJson, type ManifestObject, manifestObjectsMax } from '#domain/work/manifest.ts';
 import type { Task } from '#domain/work/task.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
@@ -40,7 +41,7 @@ function resultKeyOf({ unit, rev, job_id: jobId, attempt }: Task): string {
 /** The return value of `process`. */
 async function readMade({ workspace }: PublishContext): Promise<unknown> {
   await refuseLinks(workspace.at(workspaceFiles.made));
-  return JSON.parse(await readPlainFile(workspace.at(workspaceFiles.madeDocument)));
+  return parseJson(await readPlainFile(workspace.at(workspaceFiles.madeDocument)));
 }
 
 /** Uploads the outcome of an attempt, its result manifest last. */

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jobErrorSchema } from '#domain/job-error.ts';
@@ -8,6 +9,7 @@ import { taskShape } from '#domain/work/task.ts';
 import { chunkResultSchema, splitImagesSchema, splitShape } from '#domain/work/split.ts';
 import { encodePlanSchema } from '../../runner/handlers/video-transcode/chunked/plan.ts';
 import { encodedSchema } from '../../runner/handlers/video-transcode/encoded.ts';
+import { readSources } from '../../testing/imports.ts';
 import { imagesMadeSchema } from '../../runner/handlers/video-full/stages.ts';
 
 // Sources, decoders and tools write into these documents, which are stored, listed and sent: nothing in them grows
@@ -68,6 +70,16 @@ const documents: readonly (readonly [string, z.ZodType])[] = [
 ];
 
 describe('documents that sources and decoders write into', () => {
+  it('documents of runners are read by parseJson', () => {
+    const readers = readSources(join(import.meta.dirname, '../..')).filter(
+      ({ path, text }) => /^(domain\/work|runner)\//.test(path) && /\b(JSON\.parse|parseJson)\(/.test(text),
+    );
+    expect(readers.length).toBeGreaterThan(10);
+    const raw = readers.filter(({ path, text }) => !path.endsWith('.test.ts') && text.includes('JSON.parse('));
+    // These read what ffprobe prints: a tag of a source may be called toString.
+    expect(raw.map(({ path }) => path)).toEqual(['runner/source/ffprobe-document.ts', 'runner/source/mastering.ts']);
+  });
+
   it.each(documents)('every string and list of %s has a maximum', (_, schema) => {
     const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
     expect(unbounded(json, '')).toEqual([]);

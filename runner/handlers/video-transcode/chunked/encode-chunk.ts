@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { framesSec } from '#domain/media/grid.ts';
+import { parseJson } from '#domain/parse-json.ts';
 import { type StepContext, workspaceFiles } from '../../../context/step-context.ts';
 import { ProgressReader } from '../../../tools/ffmpeg.ts';
 import { runTool } from '../../../tools/run-tool.ts';
@@ -24,7 +25,7 @@ export type ChunkMade = z.infer<typeof chunkMadeSchema>;
  * @throws KnownProblem `corrupt_input`, `resource_exhausted`, `deadline_exceeded`, …
  */
 export async function encodeChunk(context: StepContext): Promise<ChunkMade> {
-  const plan = encodePlanSchema.parse(JSON.parse(await readFile(context.workspace.at(workspaceFiles.plan), 'utf8')));
+  const plan = encodePlanSchema.parse(parseJson(await readFile(context.workspace.at(workspaceFiles.plan), 'utf8')));
   const { chunk } = chunkOf(context.task, plan);
   await makeEncodedFolders(context);
   const plain = plan.video.map((track) => ({ track, path: encodedFile('video', track.id) }));

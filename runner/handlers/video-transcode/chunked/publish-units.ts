@@ -16,6 +16,7 @@ import {
 } from '#domain/media/object-keys.ts';
 import { storyboardPaths, trackPaths } from '#domain/media/revision-layout.ts';
 import { sheetsFilledBy } from '#domain/media/storyboard.ts';
+import { parseJson } from '#domain/parse-json.ts';
 import { type ChunkResult, earlierRevsMax, parseSplit, type Split, splitBytesMax } from '#domain/work/split.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { readText } from '#platform/storage/bounded-reads.ts';
@@ -29,7 +30,7 @@ import { chunkSourceFile } from './split.ts';
 
 /** The plan of the chunked encode whose revision is the task's. @throws KnownProblem `storage_error` */
 export async function readPlan({ task, media, signal }: PublishContext): Promise<EncodePlan> {
-  return encodePlanSchema.parse(JSON.parse(await readWork(encodePlanKey(task.rev), { media, signal })));
+  return encodePlanSchema.parse(parseJson(await readWork(encodePlanKey(task.rev), { media, signal })));
 }
 
 /** As large as the result manifest of a whole job may be. */
