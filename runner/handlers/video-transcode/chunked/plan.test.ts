@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { jobTypes } from '#domain/job-types/index.ts';
 import { namedProfileSchema } from '#domain/media/profiles.ts';
 import type { PublishContext } from '../../job-handler.ts';
-import { chunkedRev, encodePlanSchema } from './plan.ts';
+import type { PlannedStream } from '../encode.ts';
+import { chunkedRev, chunkOf, cutsOf, encodePlanSchema } from './plan.ts';
 
 const plan = encodePlanSchema.parse({
   v: 1,
@@ -129,6 +130,73 @@ function changed(pointer: string, value: unknown): { readonly before: unknown; r
 }
 
 const leaves = leavesOf(asked);
+
+describe('the cuts of a source', () => {
+  const stream = {
+    source: { container: 'mov', startSec: 0, durationSec: 60, video: { codec: 'h264', startSec: 0, isMirrored: false } },
+    grid: plan.grid,
+    rungs: [{ codec: 'h264' }],
+    packets: { isContinuous: true, keyTimesSec: Array.from({ length: 30 }, (_, index) => index * 2) },
+    span: { frames: 1500 },
+  };
+  const cut = (change: object, ofSource: object = {}, ofVideo: object = {}) => {
+    const source = { ...stream.source, ...ofSource, video: { ...stream.source.video, ...ofVideo } };
+    return cutsOf({ ...stream, source, ...change } as unknown as PlannedStream, 18);
+  };
+
+  it('each chunk has its part of the source', () => {
+    expect(cut({})).toEqual({
+      chunks: [
+        { firstFrame: 0, frames: 450, firstSegment: 1 },
+        { firstFrame: 450, frames: 450, firstSegment: 4 },
+        { firstFrame: 900, frames: 600, firstSegment: 7 },
+      ],
+      sources: [
+        { fromSec: null, toSec: 20 },
+        { fromSec: 14, toSec: 38 },
+        { fromSec: 32, toSec: 62 },
+      ],
+    });
+  });
+
+  // The end of the 33 bits that a time of MPEG-2 TS has.
+  const transportSecMax = 2 ** 33 / 90_000;
+
+  it.each<[string, ReturnType<typeof cut>]>([
+    ['of a container that is not read from the middle', cut({}, { container: 'avi' })],
+    ['of a codec that NUT does not hold', cut({}, {}, { codec: 'theora' })],
+    ['with a gap', cut({ packets: { ...stream.packets, isContinuous: false } })],
+    ['for another codec as well', cut({ rungs: [{ codec: 'h264' }, { codec: 'hevc' }] })],
+    ['that is mirrored', cut({}, {}, { isMirrored: true })],
+    ['whose video begins late', cut({}, {}, { startSec: 2.1 })],
+    ['whose times start over', cut({}, { container: 'mpegts', startSec: transportSecMax - 60 })],
+    ['that is short', cut({ span: { frames: 1100 } })],
+    ['with key frames far apart', cut({ packets: { isContinuous: true, keyTimesSec: [0] } })],
+  ])('a source %s stays one piece', (_, cuts) => {
+    expect(cuts).toBeNull();
+  });
+
+  it.each<[string, ReturnType<typeof cut>]>([
+    ['whose video begins 2 s after its audio', cut({}, {}, { startSec: 2 })],
+    ['of MPEG-2 TS that ends before its times do', cut({}, { container: 'mpegts', startSec: transportSecMax - 61 })],
+    ['of another container with such times', cut({}, { startSec: transportSecMax })],
+    ['of HEVC in Matroska', cut({}, { container: 'matroska' }, { codec: 'hevc' })],
+  ])('a source %s is cut', (_, cuts) => {
+    expect(cuts?.chunks).toHaveLength(3);
+  });
+});
+
+describe('the chunk of a task', () => {
+  const chunkIn = (unit: object) => chunkOf({ unit } as never, plan);
+
+  it('is the one that its unit names', () => {
+    expect(chunkIn({ kind: 'chunk', chunk: 0 })).toEqual({ chunk: plan.chunks[0], index: 0 });
+  });
+
+  it.each([{ kind: 'chunk', chunk: 1 }, { kind: 'finish' }])('of %j is refused', (unit) => {
+    expect(() => chunkIn(unit)).toThrow(`expected one of 1 chunks, found ${JSON.stringify(unit)}`);
+  });
+});
 
 describe('the revision of a chunked encode', () => {
   it('the revision of a chunked encode differs for every input that decides its output: plan, options, profile, source, key and tools', () => {
