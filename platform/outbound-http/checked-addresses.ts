@@ -1,6 +1,6 @@
 import { lookup as resolveName } from 'node:dns/promises';
 import { once } from 'node:events';
-import type { ClientRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { canonicalAddress, isAllowedAddress } from './address-rules.ts';
 
@@ -86,6 +86,20 @@ export function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAdd
   socket.once('connect', () => {
     if (addresses.some(({ address }) => isSameAddress(address, socket.remoteAddress))) return;
     request.destroy(new OutboundError('refused_address', 'the address is not allowed'));
+  });
+}
+
+/**
+ * The answer to a request, without its body. Where the other side changes the protocol, Node closes the connection and
+ * reports neither an answer nor an error.
+ *
+ * @throws Error of the request, or when the connection is closed without an answer
+ */
+export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('the connection was closed without an answer')));
   });
 }
 

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import {
   type AddressRules,
   allowedAddresses,
+  answerTo,
   OutboundError,
   pinnedLookup,
   reasonOf,
@@ -61,7 +61,7 @@ export async function getOutbound({
     request.on('error', () => undefined);
     request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
     request.end();
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const response = await answerTo(request);
     // An answer that is closed unread has no failure that means anything.
     response.on('error', () => undefined);
     return {

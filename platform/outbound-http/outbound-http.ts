@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { externalWrite } from '../external-writes/external-write.ts';
 import {
   type AddressRules,
   allowedAddresses,
+  answerTo,
   OutboundError,
   pinnedLookup,
   reasonOf,
@@ -75,7 +75,7 @@ async function exchange(
   request.on('error', () => undefined);
   request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
   request.end(post.body);
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const response = await answerTo(request);
   readALittle(response, request);
   return { statusCode: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? null };
 }

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OutboundError } from '#platform/outbound-http/checked-addresses.ts';
+import { getOutbound } from '#platform/outbound-http/outbound-get.ts';
 import { postOutbound } from '#platform/outbound-http/outbound-http.ts';
 
 // Receivers on this machine's loopback address, which the tests allow by name and the service never does by itself.
@@ -124,6 +125,16 @@ describe('outbound requests', () => {
 
   it('an outbound request to an unknown name fails with name_not_found', async () => {
     await expect(post('http://nowhere.example/', { resolve: unknownName })).rejects.toEqual(failure('name_not_found'));
+  });
+
+  it('an outbound request whose receiver changes the protocol ends at once', async () => {
+    const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n';
+    const port = await rawReceiver((socket) => socket.once('data', () => socket.write(head)));
+    await expect(post(`http://127.0.0.1:${port}/`)).rejects.toEqual(failure('no_answer'));
+    const url = new URL(`http://127.0.0.1:${port}/`);
+    const signal = new AbortController().signal;
+    const get = getOutbound({ url, headers: {}, timeoutMs: 2_000, idleMs: 2_000, allowedCidrs: loopback, signal });
+    await expect(get).rejects.toEqual(failure('no_answer'));
   });
 
   it('an outbound request has one deadline for the name, the connection and the answer', async () => {
