@@ -42,8 +42,10 @@ function withoutPort(address: string): string {
 
 /** The bucket of a client's address; an IPv6 client is its /64, since it has all of its addresses. */
 export function addressBucket(ip: string): string {
-  if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip;
-  const [head = '', tail] = ip.split('::');
+  // A zone may be any text.
+  const [address = ''] = ip.split('%', 1);
+  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
+  const [head = '', tail] = address.split('::');
   const headGroups = head === '' ? [] : head.split(':');
   const tailGroups = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? [] : Array<string>(8 - headGroups.length - tailGroups.length).fill('0');
