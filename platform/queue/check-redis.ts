@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { RedisConnector } from '../redis/connector.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** What a Redis answers before it is used. */
@@ -12,9 +13,12 @@ export type RedisState =
 /** Connects once, and asks for the policy by which the server evicts keys. */
 export async function inspectRedis(url: string): Promise<RedisState> {
   const redis = new Redis(url, {
+    Connector: RedisConnector,
     lazyConnect: true,
     enableOfflineQueue: false,
     connectTimeout: 500,
+    socketTimeout: 2_000,
+    commandTimeout: 2_000,
     retryStrategy: () => null,
   });
   // A failed call says only that the connection is closed; the event says why.

@@ -1,5 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { RedisConnector } from '../redis/connector.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
 import { workerSettings } from './bull-ticket-reader.ts';
@@ -23,7 +24,13 @@ export function openRedisTicketQueue(o: { readonly url: string; readonly log: Lo
     {
       openList: (name) =>
         new Queue<Ticket>(name, {
-          connection: { url, ...failFast, socketTimeout: socketTimeoutMs.list, retryStrategy },
+          connection: {
+            url,
+            Connector: RedisConnector,
+            ...failFast,
+            socketTimeout: socketTimeoutMs.list,
+            retryStrategy,
+          },
           prefix,
           defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
         }),
@@ -32,6 +39,7 @@ export function openRedisTicketQueue(o: { readonly url: string; readonly log: Lo
         new Worker<Ticket>(name, null, {
           connection: {
             url,
+            Connector: RedisConnector,
             connectTimeout: 500,
             maxRetriesPerRequest: null,
             socketTimeout: socketTimeoutMs.worker,

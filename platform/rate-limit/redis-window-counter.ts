@@ -1,5 +1,6 @@
 import { type ChainableCommander, Redis } from 'ioredis';
 import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
+import { RedisConnector } from '../redis/connector.ts';
 import type { WindowCount, WindowCounter } from './window-counter.ts';
 
 const prefix = 'reelwright:kv:hits:';
@@ -39,6 +40,7 @@ const hitLimits = { sizeMax: 10_000, atOnceMax: 2 } as const;
  */
 export function openRedisWindowCounter({ url }: { readonly url: string }): WindowCounter {
   const redis = new Redis(url, {
+    Connector: RedisConnector,
     enableOfflineQueue: false,
     connectTimeout: 500,
     commandTimeout: 1_500,

@@ -31,10 +31,12 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
       'platform/external-writes',
       'platform/lifecycle',
       'platform/postgres',
+      'platform/redis',
       'platform/telemetry',
     ],
   },
-  'platform/rate-limit': { imports: ['domain', 'platform/coalesce', 'platform/postgres'] },
+  'platform/redis': { imports: [] },
+  'platform/rate-limit': { imports: ['domain', 'platform/coalesce', 'platform/postgres', 'platform/redis'] },
   'platform/outbound-http': { imports: ['domain', 'platform/external-writes'] },
   'platform/http': {
     imports: [

@@ -1,15 +1,26 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, type TestContext } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  type TestContext,
+} from 'vitest';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openLine } from './queue-outage.ts';
-import { checkRedis } from '#platform/queue/check-redis.ts';
+import { checkRedis, inspectRedis } from '#platform/queue/check-redis.ts';
 import { isAvailable, openQueue, type Store, type StoreKind, startStore, storeKinds } from './queue-stores.ts';
 
 const never = new AbortController().signal;
@@ -320,6 +331,14 @@ describe.concurrent.each(storeKinds)('the ticket queue on %s that waits for seco
     });
   });
 });
+
+test('a Redis that never answers is away', async () => {
+  const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  expect(await inspectRedis(`redis://127.0.0.1:${port}`)).toMatchObject({ kind: 'away' });
+}, 10_000);
 
 test.skipIf(!isAvailable('redis'))('a Redis that may evict tickets is warned of', async () => {
   const store = await startStore('redis');
