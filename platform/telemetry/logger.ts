@@ -39,10 +39,22 @@ export function createLogger({ level, name, destination }: LoggerOptions): Logge
         },
       },
     },
-    // Synchronously: the last line before an exit is the one that is needed.
-    destination ?? pino.destination({ dest: 2, sync: true }),
+    destination ?? standardError(),
   );
   return withMaskedChildren(logger);
+}
+
+/** Lines that cannot be written are kept up to this many bytes. */
+const unwrittenMax = 1024 * 1024;
+
+/**
+ * Writes synchronously: the last line before an exit is the one that is needed. Where standard error is a file on a
+ * full disk, lines are lost and their callers go on.
+ */
+function standardError(): DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: unwrittenMax });
+  destination.on('error', () => undefined);
+  return destination;
 }
 
 /** pino does not ask its formatters about the fields of a child. A child inherits this, and so do its own. */
