@@ -52,7 +52,10 @@ export function importWorker(dependencies: ImportWorkerDependencies): Component 
 async function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal): Promise<void> {
   const { rows, settings, log, leaseMs } = dependencies;
   const running = new Set<Promise<void>>();
+  let freed = new AbortController();
   while (!stopping.aborted) {
+    // A promise would keep what waited for it, and an import may take hours.
+    freed = new AbortController();
     const free = settings.concurrency - running.size;
     const claimed =
       free === 0
@@ -62,10 +65,13 @@ async function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal
             return [];
           });
     for (const row of claimed) {
-      const attempt = attemptAt(row, dependencies, stopping).finally(() => running.delete(attempt));
+      const attempt = attemptAt(row, dependencies, stopping).finally(() => {
+        running.delete(attempt);
+        freed.abort();
+      });
       running.add(attempt);
     }
-    await Promise.race([...running, pause(pollEveryMs, stopping)]);
+    await pause(pollEveryMs, AbortSignal.any([stopping, freed.signal]));
   }
   await Promise.all(running);
 }

@@ -42,6 +42,8 @@ export class WarmRunner {
   readonly #tasks = new PassThrough();
   readonly #stopping = new AbortController();
   readonly #ended: Promise<Omit<TaskOutcome, 'timedOut'>>;
+  /** Aborts when the process has ended. Tasks listen to it, since a promise would keep what waited for it. */
+  readonly #over = new AbortController();
   #current: CurrentTask | null = null;
   tasksDone = 0;
 
@@ -65,6 +67,7 @@ export class WarmRunner {
         return { exitCode: null, signal: 'SIGTERM', rssBytes: null };
       },
     );
+    void this.ended().then(() => this.#over.abort());
   }
 
   /** Runs one task to its end. @throws Error when the runner could not be started */
@@ -77,17 +80,21 @@ export class WarmRunner {
     const onAbort = () => void this.stop();
     watch.signal.addEventListener('abort', onAbort, { once: true });
     if (watch.signal.aborted) onAbort();
+    const { promise: done, resolve } = Promise.withResolvers<TaskEnd | null>();
+    const onOver = () => resolve(null);
+    this.#over.signal.addEventListener('abort', onOver, { once: true });
+    if (this.#over.signal.aborted) onOver();
     try {
-      const done = new Promise<TaskEnd>((resolve) => {
-        this.#current = { watch, onEnd: resolve, outputsLeft: 2 };
-      }).then(({ exit_code: exitCode, rss_bytes: rssBytes }) => ({ exitCode, signal: null, rssBytes }));
+      this.#current = { watch, onEnd: resolve, outputsLeft: 2 };
       this.#tasks.write(`${JSON.stringify(task)}\n`);
-      const outcome = await Promise.race([done, this.#ended]);
+      const end = await done;
       // The workspace is the task's until nothing can write to it.
-      return { ...(this.#stopping.signal.aborted ? await this.#ended : outcome), timedOut };
+      if (end === null || this.#stopping.signal.aborted) return { ...(await this.#ended), timedOut };
+      return { exitCode: end.exit_code, signal: null, rssBytes: end.rss_bytes, timedOut };
     } finally {
       clearTimeout(timer);
       watch.signal.removeEventListener('abort', onAbort);
+      this.#over.signal.removeEventListener('abort', onOver);
       this.#current = null;
       this.tasksDone += 1;
     }
