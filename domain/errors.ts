@@ -22,7 +22,7 @@ export const jobErrors = {
   no_video_stream: { retryable: false, publicMessage: 'The source has no video stream.' },
   timestamp_out_of_range: { retryable: false, publicMessage: 'The requested time lies outside the source.' },
   limit_exceeded: { retryable: false, publicMessage: 'The source exceeds a limit of this service.' },
-  resource_exhausted: { retryable: true, publicMessage: 'The work ran out of memory or disk space.' },
+  resource_exhausted: { retryable: true, publicMessage: 'The work ran out of memory, disk space or open files.' },
   preempted_too_often: { retryable: true, publicMessage: 'The work was interrupted too often.' },
   deadline_exceeded: { retryable: true, publicMessage: 'The work did not finish in time.' },
   storage_error: { retryable: true, publicMessage: 'Object storage failed.' },

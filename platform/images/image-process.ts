@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { KnownProblem } from '#domain/errors.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 import { openImage } from './open-image.ts';
@@ -44,6 +45,9 @@ async function make(source: Buffer, { width, height, fit, format, quality }: Ima
   return encoders[format](resized, quality).toBuffer();
 }
 
+/** Problems that have to do with no image: another request may succeed. */
+const busyCodes: ReadonlySet<KnownProblem['code']> = new Set(['busy', 'resource_exhausted']);
+
 // The parent bounds what it sends, whole objects of the bucket, and how many at once.
 const take = frameReader({ headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
   void answer(head as ImageRequest, source);
@@ -61,9 +65,10 @@ async function answer({ id, work }: ImageRequest, source: Buffer): Promise<void>
     writeFrame(parent, { id, refused } satisfies ImageAnswer, made);
   try {
     reply(null, [await make(source, work)]);
-  } catch (error) {
+  } catch (thrown) {
+    const error = asProblem(thrown);
     const why = error instanceof Error ? error.message.slice(0, 500) : 'unknown';
-    reply({ why, isBusy: error instanceof KnownProblem && error.code === 'busy' }, []);
+    reply({ why, isBusy: error instanceof KnownProblem && busyCodes.has(error.code) }, []);
   }
 }
 

@@ -16,7 +16,10 @@ export interface ImageRequest {
   readonly work: ImageWork;
 }
 
-/** The image follows it; nothing when the source was refused, or when too many wait for the same decoder. */
+/**
+ * The image follows it; nothing when the source was refused, too many wait for the same decoder, or the machine has no
+ * memory or descriptor for it.
+ */
 export interface ImageAnswer {
   readonly id: number;
   readonly refused: { readonly why: string; readonly isBusy: boolean } | null;

@@ -1,5 +1,6 @@
 import { open, readFile } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import { displayP3, heifColourOf } from './heif-colour.ts';
 import { decodedKinds, imageHeadBytes, imageKindOf } from './image-kinds.ts';
 import { hasOddScan, jpegStartBytes, writeScanParameters } from './jpeg-scans.ts';
@@ -107,8 +108,9 @@ function tooLarge(): KnownProblem {
 /** What libjpeg says of JPEG-LS, of lossless and hierarchical JPEG, and of samples of 12 bits. */
 const unknownJpeg = /unsupported (marker type 0xf7|jpeg process|jpeg data precision)/i;
 
-/** Throws the problem of an image of a supported kind that libvips refuses. */
-export function decodeProblem(error: unknown): never {
+/** Throws the problem of an image of a supported kind that libvips refuses, or has no memory or descriptor for. */
+export function decodeProblem(thrown: unknown): never {
+  const error = asProblem(thrown);
   if (error instanceof KnownProblem || !(error instanceof Error)) throw error;
   // libheif's, on the number of tiles for one.
   if (/security limit/i.test(error.message)) throw tooLarge();

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { OneAtATime } from '#domain/one-at-a-time.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import { sharp } from './sharp.ts';
 
 // Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
@@ -49,13 +50,15 @@ export type WasmAnswer =
 // What the decoders print is not the caller's; the runner reports on stdout.
 const silent = { stdout: true, stderr: true } as const;
 
+type Prepared = Pick<WasmRequest, 'module' | 'profiles'>;
+
 /** Made once for all images: compiling takes four times as long as starting the thread. */
-let prepared: Promise<Pick<WasmRequest, 'module' | 'profiles'>> | undefined;
+let prepared: Promise<Prepared> | undefined;
 
 /** Declared with the types of browsers only. */
 declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<object> };
 
-async function prepare(): Promise<Pick<WasmRequest, 'module' | 'profiles'>> {
+async function prepare(): Promise<Prepared> {
   const path = fileURLToPath(import.meta.resolve('@imagemagick/magick-wasm/magick.wasm'));
   const module = await WebAssembly.compile(await readFile(path));
   return { module, profiles: { srgb: await profileOf('srgb'), p3: await profileOf('p3') } };
@@ -97,6 +100,8 @@ async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLim
     signal?.throwIfAborted();
     if (error instanceof KnownProblem) throw error;
     if (timeout.aborted) throw new KnownProblem('deadline_exceeded', 'The image was not decoded in time.');
+    const problem = asProblem(error);
+    if (isJobProblem(problem)) throw problem;
     // An abort in the decoder, such as memory of WebAssembly that is used up.
     throw new KnownProblem('corrupt_input', damagedMessage, { cause: error });
   } finally {

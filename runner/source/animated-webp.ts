@@ -1,7 +1,8 @@
 import { link, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { KnownProblem } from '#domain/errors.ts';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { framePixelsMax } from '#domain/media/frame-size.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { quietArgs } from '../tools/ffmpeg.ts';
@@ -30,8 +31,10 @@ const delayMsOf = (stated: number | undefined) => (stated === undefined || state
 
 const damaged = { code: 'corrupt_input', message: 'The animated WebP is damaged and cannot be decoded.' } as const;
 
-const broken = (cause: unknown): never => {
-  throw new KnownProblem(damaged.code, damaged.message, { cause });
+const broken = (thrown: unknown): never => {
+  const problem = asProblem(thrown);
+  if (isJobProblem(problem)) throw problem;
+  throw new KnownProblem(damaged.code, damaged.message, { cause: thrown });
 };
 
 /** Whether a file that begins with `head` is a WebP with frames: the extended form, with its flag for animation. */

@@ -4,6 +4,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { chunkResultKey, chunkSourceKey, encodePlanKey } from '#domain/media/object-keys.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import type { UnitInput } from '#domain/work/unit.ts';
 import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
@@ -96,12 +97,10 @@ async function openSource({ task, signal }: StepContext, source: ObjectStore): P
   return object;
 }
 
-/** A failure of the source's store is `source_unreadable`, a full local disk `resource_exhausted`. */
+/** A failure of the source's store is `source_unreadable`, a full local disk or another lack `resource_exhausted`. */
 function readProblem(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new KnownProblem('resource_exhausted', undefined, { cause: error });
-  if (isJobProblem(error) && error.code !== 'storage_error') return error;
+  const problem = asProblem(error);
+  if (isJobProblem(problem) && problem.code !== 'storage_error') return problem;
   return new KnownProblem('source_unreadable', undefined, { cause: error });
 }

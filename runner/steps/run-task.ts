@@ -4,6 +4,7 @@ import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import { toJobError } from '#domain/job-error.ts';
 import { defaultEncoding, type EncodingProfile, encodingProfileOf } from '#domain/media/encoding-profile.ts';
 import { x264Presets } from '#domain/media/profiles.ts';
+import { asProblem } from '#domain/resource-problem.ts';
 import { runnerVariables, type Step } from '#domain/work/steps.ts';
 import type { Task } from '#domain/work/task.ts';
 import { type UnitInput, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
@@ -17,7 +18,6 @@ import type { StepContext, Workspace } from '../context/step-context.ts';
 import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
 import type { Reporter } from '../reports/reporter.ts';
-import { asProblem } from '../context/resource-problem.ts';
 
 /** What a runner's process has for every task. */
 export interface RunnerProcess {

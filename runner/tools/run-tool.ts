@@ -38,16 +38,17 @@ const toolKillDelayMs = 1000;
 /** More than reading any headers takes. */
 const headersMemoryBytesMax = 256 * 1024 * 1024;
 /**
- * The C library's messages for ENOSPC and EDQUOT, and for ENOMEM, as most tools have no exit code for them; ffmpeg 7
- * and later exit with the low byte of the negative errno. They end a line: ffmpeg quotes titles and languages of a
- * source in lines that begin with a space.
+ * The C library's messages for ENOSPC and EDQUOT, for EMFILE and ENFILE, and for ENOMEM, as most tools have no exit
+ * code for them; ffmpeg 7 and later exit with the low byte of the negative errno. They end a line: ffmpeg quotes titles
+ * and languages of a source in lines that begin with a space.
  */
 const outOfDisk = { message: /^(\S.*[:(] ?)?(No space left on device|Disk quota exceeded)\)?$/m, exitCode: 256 - 28 };
+const outOfFiles = { message: /^(\S.*[:(] ?)?Too many open files( in system)?\)?$/m, exitCode: 256 - 24 };
 const outOfMemory = { message: /^(\S.*[:(] ?)?Cannot allocate memory\)?$|^\S.*std::bad_alloc/m, exitCode: 256 - 12 };
 
 /**
- * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory or disk (a
- * SIGKILL that the runner did not send comes from the kernel), `deadline_exceeded` for a tool that hangs, else
+ * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory, disk or open
+ * files (a SIGKILL that the runner did not send comes from the kernel), `deadline_exceeded` for a tool that hangs, else
  * `failure`.
  *
  * @throws KnownProblem, or the reason of the context's signal
@@ -91,6 +92,7 @@ async function problemOf(outcome: CommandOutcome, run: ToolRun, scratch: string)
   const isOutOfResource =
     signal === 'SIGKILL' ||
     says(outOfDisk) ||
+    says(outOfFiles) ||
     (says(outOfMemory) && !(run.readsHeaders === true && process.availableMemory() > headersMemoryBytesMax)) ||
     (await isFull(scratch));
   if (isOutOfResource) return new KnownProblem('resource_exhausted', undefined, { logTail });

@@ -1,0 +1,64 @@
+// Does one thing while this process has no free descriptor, one, and so on to LEFT_MAX, and again once it has many.
+// Prints as JSON how it failed, and how it ended at last:
+//   bash -c 'ulimit -n 64; exec node without-descriptors-process.ts NAME LEFT_MAX'
+import { closeSync, openSync } from 'node:fs';
+import { isJobProblem } from '#domain/errors.ts';
+import { asProblem } from '#domain/resource-problem.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+import { sharp } from '#platform/images/sharp.ts';
+import { decodeInWasm } from '#platform/images/wasm-decoder.ts';
+
+const [name = '', leftMax = ''] = process.argv.slice(2);
+
+const pixel = sharp({ create: { width: 4, height: 4, channels: 3, background: '#fff' } });
+const tiff = await pixel.tiff().toBuffer();
+const decode = () => decodeInWasm(tiff, 'tiff', { pixelsMax: 1e6, timeoutMs: 15_000, waitingMax: 1 });
+
+interface Case {
+  /** What was done before. */
+  readonly prepare?: () => Promise<unknown>;
+  readonly work: () => Promise<unknown>;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  thread: { prepare: decode, work: decode },
+  command: { work: () => runCommand({ program: 'true', args: [] }, { timeoutMs: 5_000 }) },
+};
+const chosen = cases[name];
+if (chosen === undefined) throw new TypeError(`no case ${name}`);
+
+/** `ok`, or the error as a runner would report it. */
+async function outcome(): Promise<string> {
+  try {
+    await chosen?.work();
+    return 'ok';
+  } catch (error) {
+    const problem = asProblem(error);
+    return isJobProblem(problem) ? `${problem.code}: ${problem.message}` : String(error);
+  }
+}
+
+/** Opens files until no descriptor is free. */
+function takeDescriptors(): number[] {
+  const taken: number[] = [];
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EMFILE') throw error;
+  }
+  return taken;
+}
+
+await chosen.prepare?.();
+const taken = takeDescriptors();
+const outcomes = new Set<string>();
+for (let left = 0; left <= Number(leftMax); left += 1) {
+  outcomes.add(await outcome());
+  // An error that is emitted later ends this process.
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const descriptor of taken.splice(0, 1)) closeSync(descriptor);
+}
+for (const descriptor of taken) closeSync(descriptor);
+const after = await outcome();
+outcomes.delete('ok');
+process.stdout.write(JSON.stringify({ failures: [...outcomes], after }));
