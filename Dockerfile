@@ -64,6 +64,7 @@ COPY platform/commands ./platform/commands
 COPY platform/external-writes ./platform/external-writes
 COPY platform/images ./platform/images
 COPY platform/telemetry ./platform/telemetry
+COPY platform/threads ./platform/threads
 COPY runner ./runner
 # The build fails unless every tool, filter and format that a step needs is there. The runner checks ffmpeg at each
 # start too.

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { OneAtATime } from '#domain/one-at-a-time.ts';
+import { firstMessage } from '../threads/first-message.ts';
 import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
 
 /** Texts up to this length, in UTF-16 units, take a few milliseconds however they are written. */
@@ -32,12 +32,9 @@ async function readInThread(text: string): Promise<WrittenProfiles> {
   });
   const timeout = AbortSignal.timeout(readMs);
   try {
-    const [read] = (await once(worker, 'message', { signal: timeout })) as [WrittenProfiles];
-    return read;
+    return (await firstMessage(worker, timeout)) as WrittenProfiles;
   } catch (error) {
     if (!timeout.aborted && (error as NodeJS.ErrnoException).code !== 'ERR_WORKER_OUT_OF_MEMORY') throw error;
     return refused('expected YAML that is read within five seconds');
-  } finally {
-    await worker.terminate();
   }
 }

@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { OneAtATime } from '#domain/one-at-a-time.ts';
 import { asProblem } from '#domain/resource-problem.ts';
+import { firstMessage } from '../threads/first-message.ts';
 import { sharp } from './sharp.ts';
 
 // Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
@@ -93,7 +93,7 @@ async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLim
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const ended = AbortSignal.any([timeout, ...(signal === undefined ? [] : [signal])]);
-    const [answer] = (await once(worker, 'message', { signal: ended })) as [WasmAnswer];
+    const answer = (await firstMessage(worker, ended)) as WasmAnswer;
     if ('data' in answer) return answer;
     throw problemOf(answer, kind, pixelsMax);
   } catch (error) {
@@ -104,8 +104,6 @@ async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLim
     if (isJobProblem(problem)) throw problem;
     // An abort in the decoder, such as memory of WebAssembly that is used up.
     throw new KnownProblem('corrupt_input', damagedMessage, { cause: error });
-  } finally {
-    await worker.terminate();
   }
 }
 

@@ -16,10 +16,11 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'platform/commands': { imports: ['domain', 'platform/config'] },
   'platform/telemetry': { imports: ['domain'] },
   'platform/lifecycle': { imports: ['domain', 'platform/telemetry'] },
-  'platform/config': { imports: ['domain', 'platform/telemetry'] },
+  'platform/config': { imports: ['domain', 'platform/telemetry', 'platform/threads'] },
   'platform/storage': { imports: ['domain', 'platform/config', 'platform/external-writes'] },
   'platform/coalesce': { imports: [], packages: [] },
   'platform/external-writes': { imports: [], packages: [] },
+  'platform/threads': { imports: [], packages: ['node:events', 'node:worker_threads'] },
   'platform/postgres': {
     imports: ['domain', 'platform/coalesce', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
   },
@@ -49,13 +50,12 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
   },
   'platform/images': {
-    imports: ['domain', 'platform/commands'],
+    imports: ['domain', 'platform/commands', 'platform/threads'],
     // `node:net` for the pipe between the two processes, which is a socket to Node.
     packages: [
       'sharp',
       '@imagemagick/magick-wasm',
       'node:child_process',
-      'node:events',
       'node:fs/promises',
       'node:net',
       'node:os',
