@@ -58,6 +58,15 @@ let prepared: Promise<Prepared> | undefined;
 /** Declared with the types of browsers only. */
 declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<object> };
 
+/** A failure is not remembered: descriptors or memory may be short for a moment. */
+function prepareOnce(): Promise<Prepared> {
+  prepared ??= prepare().catch((error: unknown) => {
+    prepared = undefined;
+    throw error;
+  });
+  return prepared;
+}
+
 async function prepare(): Promise<Prepared> {
   const path = fileURLToPath(import.meta.resolve('@imagemagick/magick-wasm/magick.wasm'));
   const module = await WebAssembly.compile(await readFile(path));
@@ -87,7 +96,7 @@ export async function decodeInWasm(bytes: Uint8Array, kind: WasmKind, limits: Wa
 async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
   const { pixelsMax, timeoutMs, signal } = limits;
   signal?.throwIfAborted();
-  const request = { bytes: new Uint8Array(bytes), kind, pixelsMax, ...(await (prepared ??= prepare())) };
+  const request = { bytes: new Uint8Array(bytes), kind, pixelsMax, ...(await prepareOnce()) };
   const options = { workerData: request satisfies WasmRequest, transferList: [request.bytes.buffer], env: {} };
   const worker = new Worker(new URL('wasm-worker.ts', import.meta.url), { ...options, ...silent });
   const timeout = AbortSignal.timeout(timeoutMs);

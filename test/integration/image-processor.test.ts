@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, expect, it } from 'vitest';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
 import { sourceOf } from '../../testing/image-source.ts';
+
+const run = promisify(execFile);
 
 const closings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -117,3 +121,26 @@ it('the sources of images are read in their turn, and one that cannot be read fa
   // As many as are made at once, and as many again, since several may end before the test notices.
   expect(ahead).toBeLessThanOrEqual(2 * (availableParallelism() + 1));
 }, 60_000);
+
+/** The process id of the image process that this process has started. */
+async function imageProcessId(): Promise<string> {
+  const { stdout } = await run('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)]);
+  const line = stdout.split('\n').find((each) => each.endsWith('image-process.ts'));
+  const [id] = line?.trim().split(' ') ?? [];
+  if (id === undefined) throw new Error(`no image process among: ${stdout}`);
+  return id;
+}
+
+it('an image is not refused because the image process has no free descriptor', async () => {
+  const images = open({});
+  const tiff = await sharp({ create: { width: 16, height: 16, channels: 3, background: '#888' } })
+    .tiff()
+    .toBuffer();
+  await images.make(sourceOf(await noise(16, 16)), small);
+  const id = await imageProcessId();
+  // Standard input and output and the pipe take up as many.
+  await run('prlimit', ['--pid', id, '--nofile=4:']);
+  await expect(images.make(sourceOf(tiff), small)).rejects.toMatchObject({ name: 'ImagesBusy' });
+  await run('prlimit', ['--pid', id, '--nofile=1024:']);
+  expect((await images.make(sourceOf(tiff), small)).length).toBeGreaterThan(0);
+}, 30_000);

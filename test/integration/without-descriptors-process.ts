@@ -2,17 +2,23 @@
 // Prints as JSON how it failed, and how it ended at last:
 //   bash -c 'ulimit -n 64; exec node without-descriptors-process.ts NAME LEFT_MAX'
 import { closeSync, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isJobProblem } from '#domain/errors.ts';
 import { asProblem } from '#domain/resource-problem.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 import { sharp } from '#platform/images/sharp.ts';
 import { decodeInWasm } from '#platform/images/wasm-decoder.ts';
+import { openFolderStore } from '#platform/storage/folder/folder-store.ts';
 
 const [name = '', leftMax = ''] = process.argv.slice(2);
 
 const pixel = sharp({ create: { width: 4, height: 4, channels: 3, background: '#fff' } });
 const tiff = await pixel.tiff().toBuffer();
 const decode = () => decodeInWasm(tiff, 'tiff', { pixelsMax: 1e6, timeoutMs: 15_000, waitingMax: 1 });
+const dir = await mkdtemp(join(tmpdir(), 'reelwright-descriptors-'));
+const store = openFolderStore(dir);
 
 interface Case {
   /** What was done before. */
@@ -21,7 +27,9 @@ interface Case {
 }
 
 const cases: Readonly<Record<string, Case>> = {
+  decoder: { work: decode },
   thread: { prepare: decode, work: decode },
+  folder: { work: () => store.put('a/b', Buffer.from('c'), { contentType: 'text/plain' }) },
   command: { work: () => runCommand({ program: 'true', args: [] }, { timeoutMs: 5_000 }) },
 };
 const chosen = cases[name];
@@ -60,5 +68,6 @@ for (let left = 0; left <= Number(leftMax); left += 1) {
 }
 for (const descriptor of taken) closeSync(descriptor);
 const after = await outcome();
+await rm(dir, { recursive: true });
 outcomes.delete('ok');
 process.stdout.write(JSON.stringify({ failures: [...outcomes], after }));

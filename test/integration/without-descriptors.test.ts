@@ -19,7 +19,9 @@ async function outcomesOf(name: string, leftMax: number): Promise<unknown> {
 const exhausted = 'resource_exhausted: The work ran out of memory, disk space or open files.';
 
 it.each([
+  ['the decoders in WebAssembly cannot be read', 'decoder', 0, exhausted],
   ['the thread of a decoder cannot start or cannot read its modules', 'thread', 8, exhausted],
+  ['a folder takes no object', 'folder', 0, 'storage_error: Object storage failed.'],
   ['a command cannot start', 'command', 0, exhausted],
 ])('while descriptors are short, %s, and later it works', async (_, name, leftMax, failure) => {
   expect(await outcomesOf(name, leftMax)).toEqual({ failures: [failure], after: 'ok' });

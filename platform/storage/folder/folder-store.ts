@@ -84,12 +84,21 @@ class FileStore implements ObjectStore {
   async put(key: string, body: Buffer | string | Readable, { signal }: PutOptions): Promise<void> {
     await this.#guard(signal, async (root) => {
       checkKey(key);
-      await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
+      await this.#sweepOnce(root);
       await externalWrite(
         () => ({ kind: 'object', name: `put ${key}` }),
         () => writeObject({ root, folders: this.#folders }, key, body, signal),
       );
     });
+  }
+
+  /** A failure is not remembered: descriptors may be short for a moment. */
+  #sweepOnce(root: string): Promise<void> {
+    this.#sweep ??= removeOldTemporaries(root, Date.now()).catch((error: unknown) => {
+      this.#sweep = null;
+      throw error;
+    });
+    return this.#sweep;
   }
 
   async putNew(key: string, body: Buffer, { signal }: PutOptions): Promise<boolean> {
