@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chown, lstat, mkdir, open, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { isAlive } from '../commands/is-alive.ts';
@@ -108,9 +109,12 @@ async function createCluster({ programs, user, path }: Cluster): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
     ...user,
   });
+  // Before its output is read: where no descriptor is free it has none, and its error is emitted afterwards.
+  const ended = once(initdb, 'close');
   let errors = '';
-  initdb.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  const [code] = (await once(initdb, 'close')) as [number | null];
+  const stderr = initdb.stderr as Readable | undefined;
+  stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  const [code] = (await ended) as [number | null];
   if (code !== 0) {
     await rm(temporary, { recursive: true, force: true });
     throw new Error(`initdb ended with ${code}: ${errors.slice(-2000)}`);

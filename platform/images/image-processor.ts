@@ -75,7 +75,7 @@ export class ImageRefused extends Error {
   override readonly name = 'ImageRefused';
 }
 
-/** More work waits than the bounds allow, or this image was not made in time. */
+/** More work waits than the bounds allow, this image was not made in time, or no descriptor is free for it. */
 export class ImagesBusy extends Error {
   override readonly name = 'ImagesBusy';
 }
@@ -201,8 +201,8 @@ export class ImageProcessor {
     const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
     const { program, args } = isolated({ program: process.execPath, args: [script] }, this.#limits());
     const started = spawn(program, args, { env: {}, stdio: [...stdio] });
+    const child = { process: started, pipe: pipeOf(started) };
     yieldTo(started);
-    const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
     const take = frameReader(answerBounds, (head, bytes) => {
       const { id, refused } = head as ImageAnswer;
       this.#conclude(id, (image, tookMs) => {
@@ -255,6 +255,16 @@ export class ImageProcessor {
 
 function atOnceOf({ hasOthers }: Requester): number {
   return hasOthers?.() === true ? sharedAtOnceMax : atOnceMax;
+}
+
+/** @throws ImagesBusy where no descriptor was free for the pipe */
+function pipeOf(started: ChildProcess): Socket {
+  // Before all else: a process that could not be started emits its error afterwards, also one that has no pipes.
+  started.on('error', () => undefined);
+  // Undefined then, whatever its type says.
+  const stdio = started.stdio as ChildProcess['stdio'] | undefined;
+  if (stdio === undefined) throw new ImagesBusy('no descriptor is free for the image process');
+  return stdio[imagePipe] as Socket;
 }
 
 /** Where processor time or memory is short, the image process comes after the server. */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { isJobProblem } from '#domain/errors.ts';
 import { asProblem } from '#domain/resource-problem.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
+import { ImageProcessor } from '#platform/images/image-processor.ts';
 import { sharp } from '#platform/images/sharp.ts';
 import { decodeInWasm } from '#platform/images/wasm-decoder.ts';
 import { openFolderStore } from '#platform/storage/folder/folder-store.ts';
@@ -15,7 +16,9 @@ import { openFolderStore } from '#platform/storage/folder/folder-store.ts';
 const [name = '', leftMax = ''] = process.argv.slice(2);
 
 const pixel = sharp({ create: { width: 4, height: 4, channels: 3, background: '#fff' } });
-const tiff = await pixel.tiff().toBuffer();
+const [png, tiff] = [await pixel.clone().png().toBuffer(), await pixel.clone().tiff().toBuffer()];
+const images = new ImageProcessor();
+const work = { width: 4, height: 4, fit: 'cover', format: 'png', quality: 80 } as const;
 const decode = () => decodeInWasm(tiff, 'tiff', { pixelsMax: 1e6, timeoutMs: 15_000, waitingMax: 1 });
 const dir = await mkdtemp(join(tmpdir(), 'reelwright-descriptors-'));
 const store = openFolderStore(dir);
@@ -27,6 +30,7 @@ interface Case {
 }
 
 const cases: Readonly<Record<string, Case>> = {
+  image: { work: () => images.make(() => Promise.resolve([png]), work) },
   decoder: { work: decode },
   thread: { prepare: decode, work: decode },
   folder: { work: () => store.put('a/b', Buffer.from('c'), { contentType: 'text/plain' }) },
@@ -68,6 +72,7 @@ for (let left = 0; left <= Number(leftMax); left += 1) {
 }
 for (const descriptor of taken) closeSync(descriptor);
 const after = await outcome();
+await images.close();
 await rm(dir, { recursive: true });
 outcomes.delete('ok');
 process.stdout.write(JSON.stringify({ failures: [...outcomes], after }));

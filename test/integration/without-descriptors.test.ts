@@ -19,6 +19,7 @@ async function outcomesOf(name: string, leftMax: number): Promise<unknown> {
 const exhausted = 'resource_exhausted: The work ran out of memory, disk space or open files.';
 
 it.each([
+  ['the image process cannot start', 'image', 0, 'ImagesBusy: no descriptor is free for the image process'],
   ['the decoders in WebAssembly cannot be read', 'decoder', 0, exhausted],
   ['the thread of a decoder cannot start or cannot read its modules', 'thread', 8, exhausted],
   ['a folder takes no object', 'folder', 0, 'storage_error: Object storage failed.'],
