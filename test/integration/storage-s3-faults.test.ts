@@ -38,6 +38,7 @@ async function openAgainst(answer: RequestListener): Promise<ObjectStore> {
 }
 
 const stall: RequestListener = (request) => request.resume();
+const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
 const nonsense: RequestListener = (request, response) => {
   request.resume();
   response.writeHead(500, { 'content-type': 'text/html' }).end('<html>oh no');
@@ -80,6 +81,12 @@ describe.each(Object.entries(operations))('%s', (_name, operate) => {
   it('a request fails in time when the server resets every connection', async () => {
     await failsInTime(operate(await openAgainst((request) => request.socket.resetAndDestroy())));
   });
+
+  it('a request fails in time when the server switches to another protocol', async () => {
+    const store = await openAgainst(stall);
+    server!.on('connection', (socket) => socket.once('data', () => socket.write(switching)));
+    await failsInTime(operate(store));
+  }, 5000);
 
   it('a request fails in time when nothing listens', async () => {
     await failsInTime(operate(openAt('http://127.0.0.1:1')));

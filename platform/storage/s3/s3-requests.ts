@@ -1,5 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { toStorageError } from '../errors.ts';
+import { untilAborted } from './until-aborted.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 /** Of the SDK's own requests. */
@@ -56,7 +57,10 @@ export class S3Requests {
   }
 }
 
-/** The deadline applies to the head of the response; it is cleared before the body is read. */
+/**
+ * The deadline applies to all of `work`; the body of an object is read after it. It is enforced here too: the SDK never
+ * settles a request whose server answers 101, and a source of credentials may not answer.
+ */
 async function withDeadline<T>(
   signal: AbortSignal | undefined,
   work: (abortSignal: AbortSignal) => Promise<T>,
@@ -65,7 +69,8 @@ async function withDeadline<T>(
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error('the request exceeded its deadline')), timeoutMs);
   try {
-    return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
+    const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+    return await untilAborted(work(either), either);
   } finally {
     clearTimeout(timer);
   }

@@ -27,6 +27,7 @@ import { readStart } from '../read-start.ts';
 import { ListingRight } from './listing-right.ts';
 import { S3Reads } from './s3-reads.ts';
 import { attemptsMax, S3Requests } from './s3-requests.ts';
+import { untilAborted } from './until-aborted.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 /** Opens a bucket of an S3 server; nothing is connected before the first use. */
@@ -111,7 +112,8 @@ class S3Store implements ObjectStore {
         const source = Buffer.isBuffer(bytes) ? bytes : Readable.from(chunksOf(bytes), { objectMode: false });
         const parts = { partSize: partBytes, queueSize: partsAtOnce };
         const upload = () => new Upload({ client, params: { ...params, Body: source }, ...parts }).done();
-        await written(`put ${key}`, () => untilAborted(upload(), signal));
+        // `Upload` keeps reading a stalled body after an abort.
+        await written(`put ${key}`, () => (signal === undefined ? upload() : untilAborted(upload(), signal)));
       }
     } catch (error) {
       throw toStorageError(error, signal);
@@ -213,19 +215,6 @@ function written<T>(name: string, send: () => Promise<T>): Promise<T> {
 function statusOf(error: unknown): number | undefined {
   const { cause } = error as { cause?: { readonly $metadata?: { readonly httpStatusCode?: number } } };
   return cause?.$metadata?.httpStatusCode;
-}
-
-/** `Upload` keeps reading a stalled body after an abort; its caller does not wait for that. */
-async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return void (await work);
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 interface ListedObject {
