@@ -26,7 +26,6 @@ const pollEveryMs = 1_000;
 /** Six attempts in a row may store nothing. */
 const backoffMsDefault = [1_000, 10_000, 60_000, 300_000, 900_000];
 const storageBackoffMs = 30_000;
-const retryAfterMsMax = 3_600_000;
 
 /**
  * Fetches imports, `IMPORT_CONCURRENCY` at once, each under a lease that it renews. A worker that stops gives its
@@ -148,7 +147,7 @@ function delayMsOf(
 ): number {
   const header = error instanceof ImportInterruption ? error.retryAfter : null;
   const asked = header === null ? 0 : retryAfterMs(header, clock());
-  return Math.max(backoffMs[failures] ?? 0, Math.min(asked, retryAfterMsMax));
+  return Math.max(backoffMs[failures] ?? 0, asked);
 }
 
 async function cleanUp(id: string, { rows, bucket, log }: ImportWorkerDependencies): Promise<void> {

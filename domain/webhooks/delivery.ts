@@ -11,7 +11,7 @@ interface DeliveryInput {
   readonly attempt: number;
   /** Null when no answer came. */
   readonly statusCode: number | null;
-  /** The answer's header `Retry-After`, in seconds or as a date; what cannot be read is ignored. */
+  /** The answer's header `Retry-After`, in seconds or as a date, up to an hour; what cannot be read is ignored. */
   readonly retryAfter: string | null;
   /** Against which a date in `Retry-After` is measured. */
   readonly now: Date;
@@ -21,8 +21,6 @@ interface DeliveryInput {
   readonly random: number;
 }
 
-const retryAfterMsMax = 60 * 60_000;
-
 /** Whether the event is delivered, given up, or tried again, and when; pure. */
 export function afterDelivery(input: DeliveryInput): DeliveryVerdict {
   const { attempt, statusCode, retryAfter, now, backoffMs, random } = input;
@@ -30,5 +28,5 @@ export function afterDelivery(input: DeliveryInput): DeliveryVerdict {
   const backoff = backoffMs[attempt];
   if (statusCode === 410 || backoff === undefined) return 'failed';
   const asked = retryAfter === null ? 0 : retryAfterMs(retryAfter, now);
-  return { inMs: Math.max(Math.round(backoff * (0.8 + 0.4 * random)), Math.min(asked, retryAfterMsMax)) };
+  return { inMs: Math.max(Math.round(backoff * (0.8 + 0.4 * random)), asked) };
 }

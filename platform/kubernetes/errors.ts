@@ -1,7 +1,14 @@
+import { retryAfterMs } from '#domain/retry-after.ts';
 import { fitText } from '#domain/text.ts';
 
 /** As much of a refusal as is of use in a log. */
 const messageMax = 4096;
+
+/**
+ * The longest wait that an answer is granted. An API server asks for seconds; while the controller waits for longer, as
+ * a proxy may ask by mistake, it notices no change of any object.
+ */
+const waitMsMax = 5 * 60_000;
 
 /**
  * Why a request failed, in one word. Most come from the API server (`reason` of its Status, see the API conventions of
@@ -49,7 +56,7 @@ export class KubeError extends Error {
   /** The HTTP status, or 0 without an answer. */
   readonly status: number;
   readonly reason: KubeReason;
-  /** The delay that the server asks for (its `Retry-After`), in milliseconds. */
+  /** The delay that the server asks for (its `Retry-After`), in milliseconds, five minutes at most. */
   readonly retryAfterMs: number | undefined;
   /** The refused fields, when the server named them. */
   readonly causes: readonly KubeErrorCause[];
@@ -72,22 +79,26 @@ export class KubeError extends Error {
   }
 
   /**
-   * From a refusal: the HTTP status, its body where that is a Status, and its `Retry-After` in seconds. `what` is the
-   * request in words for the message, as in `create jobs media/mj-1`.
+   * From a refusal: the HTTP status, its body where that is a Status, and its `Retry-After`. `what` is the request in
+   * words for the message, as in `create jobs media/mj-1`.
    */
   static ofStatus(what: string, status: number, body: KubeStatus | undefined, retryAfter?: string): KubeError {
-    const after: unknown = retryAfter ?? body?.details?.retryAfterSeconds;
-    const seconds = typeof after === 'object' ? Number.NaN : Number(after);
     // A proxy may answer with JSON of its own.
     const message: unknown = body?.message;
     const reason = typeof message === 'string' ? fitText(message, messageMax) : 'without a reason';
     return new KubeError(`${what}: ${status} ${reason}`, {
       status,
       reason: knownReason(body?.reason) ?? reasonByStatus[status] ?? 'Unknown',
-      retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
+      retryAfterMs: waitMsOf(retryAfter ?? body?.details?.retryAfterSeconds),
       causes: Array.isArray(body?.details?.causes) ? body.details.causes : [],
     });
   }
+}
+
+/** The wait that a header or a body asks for, within its limit. */
+function waitMsOf(asked: unknown): number | undefined {
+  if (typeof asked !== 'string' && typeof asked !== 'number') return undefined;
+  return Math.min(retryAfterMs(String(asked), new Date()), waitMsMax) || undefined;
 }
 
 /** Whether this is a `KubeError` for one of these reasons. */
