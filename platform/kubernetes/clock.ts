@@ -9,11 +9,18 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
+/** The longest delay of a timer, almost 25 days (a signed integer of 32 bits); a longer one runs at once. */
+const timerMsMax = 2 ** 31 - 1;
+
 /** The machine's own monotonic clock. */
 export const monotonicClock: Clock = {
   nowMs: () => performance.now(),
   after: (delayMs, run) => {
-    const timer = setTimeout(run, delayMs);
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number) => {
+      timer = leftMs <= timerMsMax ? setTimeout(run, leftMs) : setTimeout(wait, timerMsMax, leftMs - timerMsMax);
+    };
+    wait(delayMs);
     return () => clearTimeout(timer);
   },
 };
