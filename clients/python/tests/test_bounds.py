@@ -350,6 +350,11 @@ class UploadTest(BothClients):
         self.assertEqual((result["status"], sum("/complete" in path for path in paths)), ("completed", 3))
         self.assertEqual(self.pauses, [0, 0])
 
+    def test_a_service_that_checks_bytes_for_a_day_is_asked_again_after_a_minute(self) -> None:
+        with patch.dict(NOW, {"retry-after": "86400"}):
+            result, _ = self.upload(stored, completions=(202, 200))
+        self.assertEqual((result["status"], self.pauses), ("completed", [60]))
+
 
 class AsyncUploadTest(UploadTest):
     is_async = True

@@ -134,3 +134,20 @@ it('an upload is done once the service has checked its bytes, which it is asked 
   expect((await uploadFile(access, file, { name: 'a' })).status).toBe('completed');
   expect(completions).toBe(3);
 });
+
+// A timer of more than 24.8 days would run at once.
+it.each(['86400', '2592000'])('a service that asks for %s seconds to check bytes has a minute', async (header) => {
+  vi.useFakeTimers();
+  let completions = 0;
+  const { access } = accessOf((path) => {
+    if (!path.endsWith('/complete')) return Response.json(shown());
+    completions += 1;
+    const status = completions === 1 ? 202 : 200;
+    return Response.json(shown({ status: 'completed' }), { status, headers: { 'retry-after': header } });
+  }, stored);
+  const uploaded = uploadFile(access, file, { name: 'a' });
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(completions).toBe(1);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([(await uploaded).status, completions]).toEqual(['completed', 2]);
+});

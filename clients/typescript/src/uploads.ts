@@ -40,8 +40,8 @@ interface Access {
 }
 
 const partAttempts = 6;
-/** A store that asks for more is asked again all the same: an upload must not sleep for a day. */
-const partWaitSecMax = 60;
+/** A store or service that asks for more is asked again all the same: an upload must not sleep for a day. */
+const waitSecMax = 60;
 
 /** The completed upload: its `source` is the key to submit jobs with. */
 export async function uploadFile(access: Access, source: UploadSource, options: UploadOptions): Promise<Upload> {
@@ -123,7 +123,7 @@ async function putPart(
     const isHopeless = error.status >= 400 && error.status < 500 && ![403, 408, 429].includes(error.status);
     if (attempt >= partAttempts || isHopeless) throw error;
     const asked = error.retryAfterSec;
-    await sleep(asked === null ? pauseOf(attempt) * 4 : Math.min(asked, partWaitSecMax) * 1000, signal);
+    await sleep(asked === null ? pauseOf(attempt) * 4 : Math.min(asked, waitSecMax) * 1000, signal);
     if (error.status !== 403) continue;
     const page = await call<Upload>(access, `/api/uploads/${uploadId}?part_from=${number}`, { signal });
     const again = page.parts.find((part) => part.number === number);
@@ -150,7 +150,7 @@ async function complete(access: Access, uploadId: string, signal: AbortSignal | 
     if (response.status !== 202) return await jsonOf<Upload>(response);
     // The service still checks the bytes.
     await response.body?.cancel();
-    await sleep((retryAfterOf(response) ?? 2) * 1000, signal);
+    await sleep(Math.min(retryAfterOf(response) ?? 2, waitSecMax) * 1000, signal);
   }
 }
 

@@ -17,8 +17,8 @@ from .models import CreateUploadRequest, Upload, UploadPart
 # again: `resume` names it.
 
 PART_ATTEMPTS = 6
-# A store that asks for more is asked again all the same: an upload must not sleep for a day.
-PART_WAIT_SEC_MAX = 60.0
+# A store or service that asks for more is asked again all the same: an upload must not sleep for a day.
+WAIT_SEC_MAX = 60.0
 CHECK_SEC = 2.0
 
 
@@ -79,7 +79,7 @@ class Sending:
             if attempt == PART_ATTEMPTS or is_hopeless:
                 raise error
             asked = error.retry_after_sec
-            await sleep(pause_of(attempt) * 4 if asked is None else min(asked, PART_WAIT_SEC_MAX))
+            await sleep(pause_of(attempt) * 4 if asked is None else min(asked, WAIT_SEC_MAX))
             if error.status == 403:
                 url = await self._fresh_url(upload_id, part["number"]) or url
 
@@ -99,7 +99,7 @@ class Sending:
                 return upload
             # The service still checks the bytes.
             asked = retry_after_of(response)
-            await sleep(CHECK_SEC if asked is None else asked)
+            await sleep(CHECK_SEC if asked is None else min(asked, WAIT_SEC_MAX))
 
     def _report(self, upload_id: str, sent_bytes: int) -> None:
         self._sent_bytes += sent_bytes

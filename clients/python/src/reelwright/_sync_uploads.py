@@ -18,8 +18,8 @@ from .models import CreateUploadRequest, Upload, UploadPart
 # again: `resume` names it.
 
 PART_ATTEMPTS = 6
-# A store that asks for more is asked again all the same: an upload must not sleep for a day.
-PART_WAIT_SEC_MAX = 60.0
+# A store or service that asks for more is asked again all the same: an upload must not sleep for a day.
+WAIT_SEC_MAX = 60.0
 CHECK_SEC = 2.0
 
 
@@ -80,7 +80,7 @@ class Sending:
             if attempt == PART_ATTEMPTS or is_hopeless:
                 raise error
             asked = error.retry_after_sec
-            sleep(pause_of(attempt) * 4 if asked is None else min(asked, PART_WAIT_SEC_MAX))
+            sleep(pause_of(attempt) * 4 if asked is None else min(asked, WAIT_SEC_MAX))
             if error.status == 403:
                 url = self._fresh_url(upload_id, part["number"]) or url
 
@@ -100,7 +100,7 @@ class Sending:
                 return upload
             # The service still checks the bytes.
             asked = retry_after_of(response)
-            sleep(CHECK_SEC if asked is None else asked)
+            sleep(CHECK_SEC if asked is None else min(asked, WAIT_SEC_MAX))
 
     def _report(self, upload_id: str, sent_bytes: int) -> None:
         self._sent_bytes += sent_bytes
