@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Access, Credentials, TlsMaterial } from './credentials.ts';
 import { KubeError, type KubeStatus } from './errors.ts';
+import { RequestLimits } from './request-limits.ts';
 
 /** The settings of a connection; the defaults suit an API server in the same cluster. */
 export interface ConnectionOptions {
@@ -61,7 +62,7 @@ export class Connection {
 
   /** Sends a request and reads the whole answer, which is JSON. Throws `KubeError`, or the reason of an abort. */
   async exchange(request: KubeRequest): Promise<unknown> {
-    using limits = new Limits(request.signal, this.#timeoutMs);
+    using limits = new RequestLimits(request.signal, this.#timeoutMs);
     try {
       const { statusCode, headers, body } = await this.#send(request, limits.signal);
       const text = await body.text();
@@ -74,7 +75,7 @@ export class Connection {
 
   /** Sends a request whose answer has no end of its own. The time limit is for the opening alone. */
   async open(request: KubeRequest): Promise<OpenStream> {
-    const limits = new Limits(request.signal, this.#timeoutMs);
+    const limits = new RequestLimits(request.signal, this.#timeoutMs);
     try {
       const { statusCode, headers, body } = await this.#send(request, limits.signal);
       if (statusCode >= 300) throw refusal(request.what, statusCode, headers, await body.text());
@@ -155,66 +156,6 @@ export class Connection {
   }
 }
 
-/** The caller's signal and the time limit of one request as one signal; the error says which of them aborted. */
-class Limits implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #signal: AbortSignal | undefined;
-  readonly #timeoutMs: number;
-  #timer: NodeJS.Timeout | undefined;
-  #isLate = false;
-  readonly #abort = () => this.#controller.abort(this.#signal?.reason);
-
-  constructor(signal: AbortSignal | undefined, timeoutMs: number) {
-    this.#signal = signal;
-    this.#timeoutMs = timeoutMs;
-    this.#timer = setTimeout(() => {
-      this.#isLate = true;
-      this.#controller.abort();
-    }, timeoutMs);
-    if (signal?.aborted) this.#abort();
-    else signal?.addEventListener('abort', this.#abort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Removes the time limit; the caller's signal stays. */
-  lift(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  [Symbol.dispose](): void {
-    this.lift();
-    this.#signal?.removeEventListener('abort', this.#abort);
-  }
-
-  /** Aborts the request of these limits. */
-  abort(): void {
-    this[Symbol.dispose]();
-    this.#controller.abort();
-  }
-
-  /** The error to throw for an error that occurred under these limits. */
-  explain(what: string, error: unknown): unknown {
-    if (error instanceof KubeError) return error;
-    if (this.#signal?.aborted) return this.#signal.reason;
-    if (this.#isLate) {
-      const message = `${what}: no answer within ${this.#timeoutMs} ms`;
-      return new KubeError(message, { status: 0, reason: 'Deadline' }, { cause: error });
-    }
-    if (!isNetworkFault(error)) return error;
-    const message = `${what}: ${error.message || error.code}`;
-    return new KubeError(message, { status: 0, reason: 'Unreachable' }, { cause: error });
-  }
-}
-
-// Errors of sockets, TLS and undici have a code; the error of a guard, or a bug, is thrown as it is.
-function isNetworkFault(error: unknown): error is Error & { code: string } {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string';
-}
-
 function refusal(what: string, status: number, headers: Record<string, unknown>, text: string): KubeError {
   let body: KubeStatus | undefined;
   try {
@@ -227,7 +168,7 @@ function refusal(what: string, status: number, headers: Record<string, unknown>,
   return KubeError.ofStatus(what, status, body, typeof retryAfter === 'string' ? retryAfter : undefined);
 }
 
-async function* explained(chunks: AsyncIterable<string>, limits: Limits, what: string): AsyncGenerator<string> {
+async function* explained(chunks: AsyncIterable<string>, limits: RequestLimits, what: string): AsyncGenerator<string> {
   try {
     yield* chunks;
   } catch (error) {
@@ -235,7 +176,7 @@ async function* explained(chunks: AsyncIterable<string>, limits: Limits, what: s
   }
 }
 
-function closeStream(body: Dispatcher.ResponseData['body'], limits: Limits): void {
+function closeStream(body: Dispatcher.ResponseData['body'], limits: RequestLimits): void {
   // A destroyed body emits an error, which has no reader any more.
   body.on('error', () => {});
   limits.abort();
