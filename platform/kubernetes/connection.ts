@@ -49,6 +49,9 @@ export class Connection {
   readonly #userAgent: string;
   #access: { value: Promise<Access>; untilMs: number } | undefined;
   #pool: { dispatcher: Dispatcher; fingerprint: string } | undefined;
+  /** That pool, and earlier ones that still have requests or watches. */
+  readonly #pools = new Set<Dispatcher>();
+  #isClosed = false;
 
   constructor(credentials: Credentials, options: ConnectionOptions = {}) {
     const server = new URL(credentials.server);
@@ -88,9 +91,10 @@ export class Connection {
     }
   }
 
-  /** Closes every socket at once; requests and streams that run are broken off. */
+  /** Closes every socket at once; requests and streams that run are broken off, and later requests are refused. */
   async close(): Promise<void> {
-    await this.#pool?.dispatcher.destroy();
+    this.#isClosed = true;
+    await Promise.all([...this.#pools].map((dispatcher) => dispatcher.destroy()));
   }
 
   async #send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -103,6 +107,9 @@ export class Connection {
 
   async #sendOnce(request: KubeRequest, signal: AbortSignal, isRefused: boolean): Promise<Dispatcher.ResponseData> {
     const access = await this.#currentAccess(request.what, isRefused);
+    if (this.#isClosed) {
+      throw new KubeError(`${request.what}: the connection was closed`, { status: 0, reason: 'Unreachable' });
+    }
     const dispatcher = this.#dispatcherFor(access.tls);
     request.guard?.();
     return dispatcher.request({
@@ -140,9 +147,17 @@ export class Connection {
     const fingerprint = fingerprintOf(tls);
     if (this.#pool?.fingerprint === fingerprint) return this.#pool.dispatcher;
     const old = this.#pool?.dispatcher;
-    this.#pool = { dispatcher: this.#newDispatcher(tls), fingerprint };
-    void old?.close();
-    return this.#pool.dispatcher;
+    const dispatcher = this.#newDispatcher(tls);
+    this.#pool = { dispatcher, fingerprint };
+    this.#pools.add(dispatcher);
+    if (old !== undefined) void this.#retire(old);
+    return dispatcher;
+  }
+
+  async #retire(old: Dispatcher): Promise<void> {
+    // It fails for a pool that was destroyed.
+    await old.close().catch(() => undefined);
+    this.#pools.delete(old);
   }
 
   #newDispatcher(tls: TlsMaterial): Dispatcher {
