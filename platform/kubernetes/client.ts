@@ -1,4 +1,5 @@
 import { externalWrite } from '../external-writes/external-write.ts';
+import { linesOf } from './bounded-text.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { Credentials } from './credentials.ts';
 import { KubeError } from './errors.ts';
@@ -223,21 +224,6 @@ function describe(
 ): string {
   const where = [namespace, name].filter((part) => part !== undefined).join('/');
   return [resource.plural + (subresource ? `/${subresource}` : ''), where].filter((part) => part !== '').join(' ');
-}
-
-/** Whole lines of a stream. @throws KubeError `Unreachable` when it ends within a line */
-async function* linesOf(chunks: AsyncIterable<string>, what: string): AsyncGenerator<string, void, undefined> {
-  let rest = '';
-  for await (const chunk of chunks) {
-    // Only the new text is searched: an object may come in hundreds of chunks.
-    const [first = '', ...others] = chunk.split('\n');
-    rest += first;
-    for (const other of others) {
-      yield rest;
-      rest = other;
-    }
-  }
-  if (rest.trim() !== '') throw new KubeError(`${what}: the connection broke`, { status: 0, reason: 'Unreachable' });
 }
 
 function eventOf<T>(what: string, line: string): WatchEvent<T> {

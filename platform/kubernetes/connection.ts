@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { answerBytesMax, refusalBytesMax, textOf } from './bounded-text.ts';
 import type { Access, Credentials, TlsMaterial } from './credentials.ts';
 import { KubeError, type KubeStatus } from './errors.ts';
 import { RequestLimits } from './request-limits.ts';
@@ -10,6 +11,8 @@ export interface ConnectionOptions {
   timeoutMs?: number;
   /** The most sockets at once. A watch holds one while it runs. */
   connectionsMax?: number;
+  /** The most bytes of an answer, a watch aside. */
+  answerBytesMax?: number;
   /** The name of this client in the API server's audit log and metrics. */
   userAgent?: string;
 }
@@ -46,6 +49,7 @@ export class Connection {
   readonly #basePath: string;
   readonly #timeoutMs: number;
   readonly #connectionsMax: number;
+  readonly #answerBytesMax: number;
   readonly #userAgent: string;
   #access: { value: Promise<Access>; untilMs: number } | undefined;
   #pool: { dispatcher: Dispatcher; fingerprint: string } | undefined;
@@ -60,6 +64,7 @@ export class Connection {
     this.#basePath = server.pathname.replace(/\/+$/, '');
     this.#timeoutMs = options.timeoutMs ?? 30_000;
     this.#connectionsMax = options.connectionsMax ?? 32;
+    this.#answerBytesMax = options.answerBytesMax ?? answerBytesMax;
     this.#userAgent = options.userAgent ?? 'reelwright';
   }
 
@@ -67,10 +72,10 @@ export class Connection {
   async exchange(request: KubeRequest): Promise<unknown> {
     using limits = new RequestLimits(request.signal, this.#timeoutMs);
     try {
-      const { statusCode, headers, body } = await this.#send(request, limits.signal);
-      const text = await body.text();
-      if (statusCode < 300) return text === '' ? undefined : JSON.parse(text);
-      throw refusal(request.what, statusCode, headers, text);
+      const answer = await this.#send(request, limits.signal);
+      if (answer.statusCode >= 300) throw await refusal(request.what, answer);
+      const text = await textOf(answer.body, this.#answerBytesMax, request.what);
+      return text === '' ? undefined : JSON.parse(text);
     } catch (error) {
       throw limits.explain(request.what, error);
     }
@@ -80,9 +85,10 @@ export class Connection {
   async open(request: KubeRequest): Promise<OpenStream> {
     const limits = new RequestLimits(request.signal, this.#timeoutMs);
     try {
-      const { statusCode, headers, body } = await this.#send(request, limits.signal);
-      if (statusCode >= 300) throw refusal(request.what, statusCode, headers, await body.text());
+      const answer = await this.#send(request, limits.signal);
+      if (answer.statusCode >= 300) throw await refusal(request.what, answer);
       limits.lift();
+      const { body } = answer;
       body.setEncoding('utf8');
       return { chunks: explained(body, limits, request.what), close: () => closeStream(body, limits) };
     } catch (error) {
@@ -171,16 +177,19 @@ export class Connection {
   }
 }
 
-function refusal(what: string, status: number, headers: Record<string, unknown>, text: string): KubeError {
-  let body: KubeStatus | undefined;
+async function refusal(what: string, { statusCode, headers, body }: Dispatcher.ResponseData): Promise<KubeError> {
+  const text = await textOf(body, refusalBytesMax, what);
+  const retryAfter = headers['retry-after'];
+  return KubeError.ofStatus(what, statusCode, statusOf(text), typeof retryAfter === 'string' ? retryAfter : undefined);
+}
+
+function statusOf(text: string): KubeStatus {
   try {
-    body = JSON.parse(text) as KubeStatus;
+    return JSON.parse(text) as KubeStatus;
   } catch {
     // Not a Status of the API server: a proxy answered.
-    body = { message: text.slice(0, 200) };
+    return { message: text.slice(0, 200) };
   }
-  const retryAfter = headers['retry-after'];
-  return KubeError.ofStatus(what, status, body, typeof retryAfter === 'string' ? retryAfter : undefined);
 }
 
 async function* explained(chunks: AsyncIterable<string>, limits: RequestLimits, what: string): AsyncGenerator<string> {
