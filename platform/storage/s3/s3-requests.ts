@@ -1,5 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { toStorageError } from '../errors.ts';
+import { boundAnswers } from './bounded-answers.ts';
 import { untilAborted } from './until-aborted.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
@@ -7,7 +8,10 @@ import type { S3Settings } from '../../config/storage-settings.ts';
 export const attemptsMax = 3;
 const connectTimeoutMs = 5000;
 
-/** The SDK's client of one server; each request, retries included, has a deadline and the caller's signal. */
+/**
+ * The SDK's client of one server, for everything but reads of objects (S3Reads). Each request, retries included, has a
+ * deadline and the caller's signal.
+ */
 export class S3Requests {
   readonly client: S3Client;
   readonly #timeoutMs: number;
@@ -31,6 +35,7 @@ export class S3Requests {
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(keys === undefined ? {} : { credentials: { ...keys } }),
     });
+    boundAnswers(this.client);
   }
 
   /** Runs one request. @throws KnownProblem `storage_error`, or the reason of `signal` */
