@@ -300,6 +300,15 @@ describe('faults', () => {
     MEDIA_S3_FORCE_PATH_STYLE: 'maybe',
   };
 
+  it('a duration that becomes a timer is shorter than the longest one', () => {
+    const names = ['JOB_DEADLINE', 'LEASE_DURATION', 'SWEEP_INTERVAL', 'SOURCE_S3_TIMEOUT', 'MEDIA_S3_TIMEOUT'];
+    const all = (value: string) => Object.fromEntries(names.map((name) => [name, value]));
+    expect(load({ ...whole, ...all('24d') })).toMatchObject({ jobDeadlineMs: 24 * 86_400_000 });
+    const expected = 'expected a duration over zero and under 25 days, such as 250ms, 5s or 3m';
+    const faults = faultsOf({ ...whole, ...all('25d') });
+    for (const name of names) expect(faults).toContain(`${name}: ${expected}`);
+  });
+
   it('MEDIA_PROFILES is YAML, or a file of it, and every fault of it is reported with its place', () => {
     const text = 'profiles:\n  small: { crf: 30 }\nrules:\n  - { source_prefix: a/, profile: small }\n';
     expect(load({ ...whole, MEDIA_PROFILES: text })).toMatchObject({

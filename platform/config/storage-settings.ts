@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { booleanValue, httpUrlValue, plainText, positiveDurationValue, type TextValue, wordValue } from './values.ts';
+import { booleanValue, httpUrlValue, plainText, type TextValue, timerValue, wordValue } from './values.ts';
 import { declareFor, type Environment, readVariables, type Values } from './variable.ts';
 
 /** Which of the two stores: sources are only read, media is read and written. */
@@ -73,7 +73,7 @@ export function storageVariables(which: StorageName) {
       default: 'when_supported',
       doc: '`when_required` for stores without the newer checksums.',
     }),
-    timeoutMs: declare(`${which}_S3_TIMEOUT`, positiveDurationValue, {
+    timeoutMs: declare(`${which}_S3_TIMEOUT`, timerValue, {
       default: '30s',
       doc: 'How long a request may wait for an answer or another byte.',
     }),

@@ -57,6 +57,18 @@ export const positiveDurationValue: TextValue<number> = {
   read: (text) => readDuration(text) || null,
 };
 
+/** Node's timers take no longer delay: it would end at once. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** Milliseconds of a wait, at least one and under 25 days. */
+export const timerValue: TextValue<number> = {
+  expected: 'a duration over zero and under 25 days, such as 250ms, 5s or 3m',
+  read: (text) => {
+    const ms = positiveDurationValue.read(text);
+    return ms !== null && ms <= timerMsMax ? ms : null;
+  },
+};
+
 /** Milliseconds of each, at most `max` of them: `0s,5s,3m`. */
 export function durationsValue(max: number): TextValue<readonly number[]> {
   const durations = listOf(`one to ${max} durations separated by commas, such as 0s,5s,3m`, {

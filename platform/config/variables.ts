@@ -23,6 +23,7 @@ import {
   secretValue,
   sizeValue,
   type TextValue,
+  timerValue,
   urlValue,
   wordsValue,
   wordValue,
@@ -286,15 +287,15 @@ const jobVariables = {
     absent: nothing,
     doc: 'Gets the paths of each deleted media, signed and repeated like webhooks, for a CDN to purge.',
   }),
-  jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
+  jobDeadlineMs: forWorker('JOB_DEADLINE', timerValue, {
     default: '6h',
     doc: 'How long one step of an attempt may take.',
   }),
-  leaseMs: forWorker('LEASE_DURATION', positiveDurationValue, {
+  leaseMs: forWorker('LEASE_DURATION', timerValue, {
     default: '15s',
     doc: 'Time without renewal after which another worker takes over a job (process executor) or an import.',
   }),
-  sweepIntervalMs: forWorker('SWEEP_INTERVAL', positiveDurationValue, {
+  sweepIntervalMs: forWorker('SWEEP_INTERVAL', timerValue, {
     default: '5s',
     doc: 'How often lost tickets and lapsed leases are looked for.',
   }),
