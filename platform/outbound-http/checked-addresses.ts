@@ -96,11 +96,11 @@ export function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAdd
  * @throws Error of the request, or when the connection is closed without an answer
  */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    request.once('response', resolve);
-    request.once('error', reject);
-    request.once('close', () => reject(new Error('the connection was closed without an answer')));
-  });
+  const answer = Promise.withResolvers<IncomingMessage>();
+  request.once('response', answer.resolve);
+  request.once('error', answer.reject);
+  request.once('close', () => answer.reject(new Error('the connection was closed without an answer')));
+  return answer.promise;
 }
 
 function isSameAddress(wanted: string, reached: string | undefined): boolean {

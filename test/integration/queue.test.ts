@@ -5,17 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  onTestFinished,
-  test,
-  type TestContext,
-} from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, type TestContext } from 'vitest';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
@@ -332,7 +322,7 @@ describe.concurrent.each(storeKinds)('the ticket queue on %s that waits for seco
   });
 });
 
-test('a Redis that never answers is away', async () => {
+test('a Redis that never answers is away', async ({ onTestFinished }) => {
   const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
   onTestFinished(() => void silent.close());
   await once(silent, 'listening');

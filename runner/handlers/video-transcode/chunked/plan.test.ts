@@ -133,7 +133,12 @@ const leaves = leavesOf(asked);
 
 describe('the cuts of a source', () => {
   const stream = {
-    source: { container: 'mov', startSec: 0, durationSec: 60, video: { codec: 'h264', startSec: 0, isMirrored: false } },
+    source: {
+      container: 'mov',
+      startSec: 0,
+      durationSec: 60,
+      video: { codec: 'h264', startSec: 0, isMirrored: false },
+    },
     grid: plan.grid,
     rungs: [{ codec: 'h264' }],
     packets: { isContinuous: true, keyTimesSec: Array.from({ length: 30 }, (_, index) => index * 2) },
@@ -186,9 +191,9 @@ describe('the cuts of a source', () => {
   });
 });
 
-describe('the chunk of a task', () => {
-  const chunkIn = (unit: object) => chunkOf({ unit } as never, plan);
+const chunkIn = (unit: object) => chunkOf({ unit } as never, plan);
 
+describe('the chunk of a task', () => {
   it('is the one that its unit names', () => {
     expect(chunkIn({ kind: 'chunk', chunk: 0 })).toEqual({ chunk: plan.chunks[0], index: 0 });
   });
