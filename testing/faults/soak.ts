@@ -11,6 +11,7 @@ import { openWorld, type World } from './world.ts';
 /** What a program holds at a moment. */
 interface Sample {
   readonly atMs: number;
+  /** Resident memory in bytes, after a collection of garbage. */
   readonly rss: number;
   readonly files: number;
   readonly handles: number;
@@ -18,13 +19,17 @@ interface Sample {
 
 /** A program may hold this much more after an hour, in per cent of what it held on average. */
 const slopeMaxPercent = 5;
-const everyMs = 5_000;
+const everyMs = 15_000;
+/** More than a collection takes. */
+const collectionMs = 1_000;
 /** Caches fill, and code is compiled. */
 const warmUpShare = 1 / 3;
 
 async function sampleOf(world: World, index: number): Promise<Sample | null> {
   const program = world.processes[index]?.current();
   if (program === undefined) return null;
+  process.kill(program.pid, 'SIGUSR2');
+  await sleep(collectionMs);
   const status = await readFile(`/proc/${program.pid}/status`, 'utf8').catch(() => '');
   const metrics = await fetch(`${program.url}/metrics`).then(
     (answer) => answer.text(),
