@@ -150,7 +150,14 @@ it('a wait ends with its signal, and with its time', async () => {
   await expect(clientOf(silent).client.waitFor('1', { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
     name: 'TimeoutError',
   });
-  await expect(clientOf(silent).client.waitFor('1', { timeoutSec: 0.1 })).rejects.toMatchObject({ code: 'timeout' });
+  for (const timeoutSec of [0.1, 0.0105])
+    await expect(clientOf(silent).client.waitFor('1', { timeoutSec })).rejects.toMatchObject({ code: 'timeout' });
+});
+
+it.each([3_000_000, 1e9, Number.POSITIVE_INFINITY])('a wait of %d seconds is not over at once', async (timeoutSec) => {
+  const signal = AbortSignal.timeout(20);
+  const waiting = clientOf(silent).client.waitFor('1', { timeoutSec, signal });
+  await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
 /** A service of uploads of 10-byte parts, which fails once for part 2. */

@@ -34,6 +34,9 @@ const fruitlessMax = 2;
 
 const isFinal = ({ status }: Pick<Job, 'status'>) => status !== 'queued' && status !== 'processing';
 
+/** The longest time that a timer can have, about 25 days; a longer one would be over at once. */
+const timerMsMax = 2 ** 31 - 1;
+
 /** What is known of a job while it is followed. */
 class Watch {
   job: Job | null = null;
@@ -44,8 +47,9 @@ class Watch {
 
   constructor(options: WaitOptions) {
     this.#options = options;
-    const { signal, timeoutSec } = options;
-    const timer = timeoutSec === undefined ? [] : [AbortSignal.timeout(timeoutSec * 1000)];
+    const { signal, timeoutSec = Number.POSITIVE_INFINITY } = options;
+    const timeoutMs = Math.ceil(timeoutSec * 1000);
+    const timer = timeoutMs > timerMsMax ? [] : [AbortSignal.timeout(timeoutMs)];
     this.signal = AbortSignal.any([...(signal === undefined ? [] : [signal]), ...timer]);
   }
 
