@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { timerMsMax } from '#domain/timer.ts';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
 import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
 
@@ -27,9 +28,6 @@ interface CurrentTask {
   /** The outputs on which the end has not been read yet. */
   outputsLeft: number;
 }
-
-/** The longest time that a timer can have, about 25 days. */
-const timerMsMax = 2 ** 31 - 1;
 
 interface WarmRunnerOptions {
   readonly isolation: Isolation;

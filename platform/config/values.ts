@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { timerMsMax } from '#domain/timer.ts';
 
 // How the text of a variable becomes a value. `expected` completes the fault "NAME: expected …", which never repeats
 // what was found: it may be a secret.
@@ -56,9 +57,6 @@ export const positiveDurationValue: TextValue<number> = {
   expected: 'a duration over zero, such as 250ms, 5s or 3m',
   read: (text) => readDuration(text) || null,
 };
-
-/** Node's timers take no longer delay: it would end at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** Milliseconds of a wait, at least one and under 25 days. */
 export const timerValue: TextValue<number> = {

@@ -1,3 +1,5 @@
+import { timerMsMax } from '#domain/timer.ts';
+
 /**
  * The clock of this folder. It is monotonic: it does not jump when the wall clock is set, and it runs while this
  * process is paused.
@@ -8,9 +10,6 @@ export interface Clock {
   /** Runs `run` once, `delayMs` from now at the earliest; the returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;
 }
-
-/** The longest delay of a timer, almost 25 days (a signed integer of 32 bits); a longer one runs at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** The machine's own monotonic clock. */
 export const monotonicClock: Clock = {
