@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { certificate } from '../../testing/certificate.ts';
+import { collectUncaught } from '../../testing/uncaught.ts';
 
 /** A server that answers the first bytes of each connection by `answer`, over TLS where the client asks for it. */
 async function serverThatAnswers(answer: Buffer): Promise<number> {
@@ -31,10 +32,7 @@ test.each([
   ['sends half a message', [0x52, 0, 0, 0, 5, 0]],
   ['sends a row without a size', [0x54, 0, 0, 0, 4]],
 ])('a PostgreSQL that %s fails its queries alone', async (_what, answer) => {
-  const uncaught: unknown[] = [];
-  const note = (error: unknown) => uncaught.push(error);
-  process.on('uncaughtException', note);
-  onTestFinished(() => void process.off('uncaughtException', note));
+  const uncaught = collectUncaught();
   const port = await serverThatAnswers(Buffer.from(answer));
   for (const query of ['', '?sslmode=no-verify']) {
     const database = openDatabase(`postgres://a:b@127.0.0.1:${port}/x${query}`, { connectionTimeoutMs: 2_000 });

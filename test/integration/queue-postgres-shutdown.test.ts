@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { collectUncaught } from '../../testing/uncaught.ts';
 import { isAvailable, openQueue, startStore } from './queue-stores.ts';
 
 // What PostgreSQL sends a client when an administrator ends its connection, or the server stops.
@@ -19,7 +20,7 @@ function uint32(value: number): Buffer {
 
 /**
  * A way to a PostgreSQL that stops right after its answer of number `at`, for one connection; the others, and those
- * that come later, work. A client that says goodbye is answered by the stop, too.
+ * that come later, work. A client that ends its connection is answered so too.
  */
 async function stopAfterAnswer(target: string, at: number) {
   const { hostname, port } = new URL(target);
@@ -83,10 +84,7 @@ async function stopAfterEach(first: number, step: number): Promise<number> {
 test.skipIf(!isAvailable('postgres'))(
   'a PostgreSQL that stops after any of its answers ends no process, and loses no ticket',
   async () => {
-    const uncaught: unknown[] = [];
-    const note = (error: unknown) => uncaught.push(error);
-    process.on('uncaughtException', note);
-    onTestFinished(() => void process.off('uncaughtException', note));
+    const uncaught = collectUncaught();
     const answers = await Promise.all([1, 2, 3, 4].map((first) => stopAfterEach(first, 4)));
     expect(Math.min(...answers)).toBeGreaterThan(20);
     expect(uncaught).toEqual([]);

@@ -8,6 +8,7 @@ import { inspectRedis } from '#platform/queue/check-redis.ts';
 import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
 import { certificate, trustCertificate } from '../../testing/certificate.ts';
 import { startRedis } from '../../testing/servers.ts';
+import { collectUncaught } from '../../testing/uncaught.ts';
 import { isAvailable, openQueue } from './queue-stores.ts';
 
 async function portOf(server: Server): Promise<number> {
@@ -53,13 +54,10 @@ async function openTls(target: string) {
 }
 
 test.skipIf(!isAvailable('redis'))('a fault of TLS and a lost connection to Redis end no process', async () => {
-  trustCertificate();
+  onTestFinished(trustCertificate());
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  const uncaught: unknown[] = [];
-  const note = (error: unknown) => uncaught.push(error);
-  process.on('uncaughtException', note);
-  onTestFinished(() => void process.off('uncaughtException', note));
+  const uncaught = collectUncaught();
   const tls = await openTls(redis.url);
   const counter = openRedisWindowCounter({ url: tls.url });
   onTestFinished(() => counter.close());
