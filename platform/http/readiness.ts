@@ -1,3 +1,4 @@
+import { untilAborted } from '#domain/until-aborted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
@@ -37,17 +38,12 @@ async function failureOf(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<{ detail: string; error: unknown } | null> {
-  const timedOut = Promise.withResolvers<never>();
-  const onAbort = () => timedOut.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
   try {
     // A check that ignores its signal must not delay the response.
-    await Promise.race([run(signal), timedOut.promise]);
+    await untilAborted(run(signal), signal);
     return null;
   } catch (error) {
     return { detail: signal.aborted ? `no answer within ${readinessTimeoutMs / 1000} s` : publicDetail(error), error };
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

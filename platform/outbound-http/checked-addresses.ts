@@ -1,7 +1,7 @@
 import { lookup as resolveName } from 'node:dns/promises';
-import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { untilAborted } from '#domain/until-aborted.ts';
 import { canonicalAddress, isAllowedAddress } from './address-rules.ts';
 
 /**
@@ -54,17 +54,12 @@ export async function allowedAddresses(url: URL, rules: AddressRules, signal: Ab
 }
 
 async function resolve(name: string, rules: AddressRules, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
-  const resolving = (rules.resolve ?? systemResolve)(name);
-  // The system's resolver cannot be stopped; its answer comes too late then.
-  const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Error));
   try {
-    return await Promise.race([resolving, aborted]);
+    // The system's resolver cannot be stopped; its answer comes too late then.
+    return await untilAborted((rules.resolve ?? systemResolve)(name), signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new OutboundError('name_not_found', 'the name could not be resolved', error);
-  } finally {
-    aborted.catch(() => undefined);
-    resolving.catch(() => undefined);
   }
 }
 
@@ -82,7 +77,7 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
 }
 
 /** Node never asks a resolver for a literal address; so whom it reached is looked at as well, before a byte is sent. */
-export function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAddress[], request: ClientRequest): void {
+function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAddress[], request: ClientRequest): void {
   socket.once('connect', () => {
     if (addresses.some(({ address }) => isSameAddress(address, socket.remoteAddress))) return;
     request.destroy(new OutboundError('refused_address', 'the address is not allowed'));
@@ -90,12 +85,20 @@ export function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAdd
 }
 
 /**
- * The answer to a request, without its body. Where the other side changes the protocol, Node closes the connection and
- * reports neither an answer nor an error.
+ * Ends a request to one of `addresses`, with its body; resolves to the answer, whose body is not read. Where the other
+ * side changes the protocol, Node closes the connection and reports neither an answer nor an error.
  *
  * @throws Error of the request, or when the connection is closed without an answer
  */
-export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+export function answerFrom(
+  addresses: readonly ResolvedAddress[],
+  request: ClientRequest,
+  body = '',
+): Promise<IncomingMessage> {
+  // An error after the answer, or while it is given up, has no meaning any more.
+  request.on('error', () => undefined);
+  request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
+  request.end(body);
   const answer = Promise.withResolvers<IncomingMessage>();
   request.once('response', answer.resolve);
   request.once('error', answer.reject);

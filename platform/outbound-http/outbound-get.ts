@@ -3,11 +3,10 @@ import { request as httpsRequest } from 'node:https';
 import {
   type AddressRules,
   allowedAddresses,
-  answerTo,
+  answerFrom,
   OutboundError,
   pinnedLookup,
   reasonOf,
-  refuseOtherPeers,
 } from './checked-addresses.ts';
 
 /** Files of servers that callers name (checked-addresses.ts), read as they come. */
@@ -58,10 +57,7 @@ export async function getOutbound({
       headers: { 'user-agent': 'reelwright-import/1', 'accept-encoding': 'identity', ...headers, connection: 'close' },
       lookup: pinnedLookup(addresses),
     });
-    request.on('error', () => undefined);
-    request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
-    request.end();
-    const response = await answerTo(request);
+    const response = await answerFrom(addresses, request);
     // An answer that is closed unread has no failure that means anything.
     response.on('error', () => undefined);
     return {

@@ -4,11 +4,10 @@ import { externalWrite } from '../external-writes/external-write.ts';
 import {
   type AddressRules,
   allowedAddresses,
-  answerTo,
+  answerFrom,
   OutboundError,
   pinnedLookup,
   reasonOf,
-  refuseOtherPeers,
   type ResolvedAddress,
 } from './checked-addresses.ts';
 
@@ -71,11 +70,7 @@ async function exchange(
     },
     lookup: pinnedLookup(addresses),
   });
-  // An error after the answer, or while it is given up, has no meaning any more.
-  request.on('error', () => undefined);
-  request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
-  request.end(post.body);
-  const response = await answerTo(request);
+  const response = await answerFrom(addresses, request, post.body);
   readALittle(response, request);
   return { statusCode: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? null };
 }

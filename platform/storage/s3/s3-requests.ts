@@ -1,7 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
+import { untilAborted } from '#domain/until-aborted.ts';
 import { toStorageError } from '../errors.ts';
 import { boundAnswers } from './bounded-answers.ts';
-import { untilAborted } from './until-aborted.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 /** Of the SDK's own requests. */

@@ -8,6 +8,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { untilAborted } from '#domain/until-aborted.ts';
 import { externalWrite } from '../../external-writes/external-write.ts';
 import { downloadOf } from '../download.ts';
 import { chunksOf, incompleteMetadata, toStorageError } from '../errors.ts';
@@ -27,7 +28,6 @@ import { readStart } from '../read-start.ts';
 import { ListingRight } from './listing-right.ts';
 import { S3Reads } from './s3-reads.ts';
 import { attemptsMax, S3Requests } from './s3-requests.ts';
-import { untilAborted } from './until-aborted.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 /** Opens a bucket of an S3 server; nothing is connected before the first use. */
