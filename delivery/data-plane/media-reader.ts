@@ -5,6 +5,7 @@ import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
+import { Once } from '#domain/once.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
@@ -238,13 +239,13 @@ export class MediaReader {
 }
 
 function playlistOf(info: ObjectInfo, bytes: Buffer): Playlist {
-  let gzipped: Promise<Buffer> | undefined;
   let gzippedNow: Buffer | null = null;
+  const gzipped = new Once(async () => (gzippedNow = await compress(bytes)));
   return {
     info,
     bytes,
     text: bytes.toString('latin1'),
-    gzipped: () => (gzipped ??= compress(bytes).then((compressed) => (gzippedNow = compressed))),
+    gzipped: () => gzipped.get(),
     get gzippedNow() {
       return gzippedNow;
     },

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { Once } from '#domain/once.ts';
 import { OneAtATime } from '#domain/one-at-a-time.ts';
 import { asProblem } from '#domain/resource-problem.ts';
 import { firstMessage } from '../threads/first-message.ts';
@@ -52,26 +53,15 @@ const silent = { stdout: true, stderr: true } as const;
 
 type Prepared = Pick<WasmRequest, 'module' | 'profiles'>;
 
-/** Made once for all images: compiling takes four times as long as starting the thread. */
-let prepared: Promise<Prepared> | undefined;
-
 /** Declared with the types of browsers only. */
 declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<object> };
 
-/** A failure is not remembered: descriptors or memory may be short for a moment. */
-function prepareOnce(): Promise<Prepared> {
-  prepared ??= prepare().catch((error: unknown) => {
-    prepared = undefined;
-    throw error;
-  });
-  return prepared;
-}
-
-async function prepare(): Promise<Prepared> {
+/** For all images: compiling takes four times as long as starting the thread. */
+const prepared = new Once(async (): Promise<Prepared> => {
   const path = fileURLToPath(import.meta.resolve('@imagemagick/magick-wasm/magick.wasm'));
   const module = await WebAssembly.compile(await readFile(path));
   return { module, profiles: { srgb: await profileOf('srgb'), p3: await profileOf('p3') } };
-}
+});
 
 /** The ICC profile that libvips brings along. */
 async function profileOf(name: 'srgb' | 'p3'): Promise<Uint8Array> {
@@ -96,7 +86,7 @@ export async function decodeInWasm(bytes: Uint8Array, kind: WasmKind, limits: Wa
 async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
   const { pixelsMax, timeoutMs, signal } = limits;
   signal?.throwIfAborted();
-  const request = { bytes: new Uint8Array(bytes), kind, pixelsMax, ...(await prepareOnce()) };
+  const request = { bytes: new Uint8Array(bytes), kind, pixelsMax, ...(await prepared.get()) };
   const options = { workerData: request satisfies WasmRequest, transferList: [request.bytes.buffer], env: {} };
   const worker = new Worker(new URL('wasm-worker.ts', import.meta.url), { ...options, ...silent });
   const timeout = AbortSignal.timeout(timeoutMs);

@@ -10,6 +10,7 @@ import {
   Worker,
 } from 'bullmq';
 import type { Pool } from 'pg';
+import { Once } from '#domain/once.ts';
 import { openPool } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
@@ -56,21 +57,29 @@ function openQueuePool(databaseUrl: string): Pool {
  */
 class QueueConnection extends PostgresConnection {
   readonly #pool: Pool;
-  #ready: Promise<void> | undefined;
-  #closing: Promise<void> | undefined;
+  readonly #ready: Once<void>;
+  readonly #closing: Once<void>;
 
   constructor(databaseUrl: string) {
     const pool = openQueuePool(databaseUrl);
     super(pool as PgPool);
     this.#pool = pool;
+    this.#ready = new Once(async () => {
+      await this.#migrate();
+      await super.waitUntilReady();
+    });
+    this.#closing = new Once(async () => {
+      await super.close();
+      await pool.end();
+    });
   }
 
   override waitUntilReady(): Promise<void> {
-    return (this.#ready ??= this.#migrate().then(() => super.waitUntilReady()));
+    return this.#ready.get();
   }
 
   override close(): Promise<void> {
-    return (this.#closing ??= super.close().then(() => this.#pool.end()));
+    return this.#closing.get();
   }
 
   async #migrate(): Promise<void> {

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { Once } from '#domain/once.ts';
 import { externalWrite } from '../../external-writes/external-write.ts';
 import { BlockPool } from '../blocks.ts';
 import { CheckedBody } from '../s3/checked-body.ts';
@@ -43,10 +44,11 @@ interface Place {
 class FileStore implements ObjectStore {
   readonly #folders: RealFolders;
   readonly #blocks = new BlockPool();
-  #sweep: Promise<void> | null = null;
+  readonly #sweep: Once<void>;
 
   constructor(dir: string) {
     this.#folders = new RealFolders(dir);
+    this.#sweep = new Once(async () => removeOldTemporaries(await this.#folders.root(), Date.now()));
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
@@ -84,21 +86,12 @@ class FileStore implements ObjectStore {
   async put(key: string, body: Buffer | string | Readable, { signal }: PutOptions): Promise<void> {
     await this.#guard(signal, async (root) => {
       checkKey(key);
-      await this.#sweepOnce(root);
+      await this.#sweep.get();
       await externalWrite(
         () => ({ kind: 'object', name: `put ${key}` }),
         () => writeObject({ root, folders: this.#folders }, key, body, signal),
       );
     });
-  }
-
-  /** A failure is not remembered: descriptors may be short for a moment. */
-  #sweepOnce(root: string): Promise<void> {
-    this.#sweep ??= removeOldTemporaries(root, Date.now()).catch((error: unknown) => {
-      this.#sweep = null;
-      throw error;
-    });
-    return this.#sweep;
   }
 
   async putNew(key: string, body: Buffer, { signal }: PutOptions): Promise<boolean> {

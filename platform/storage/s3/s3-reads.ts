@@ -3,6 +3,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
 import { delayAfter } from '#domain/backoff.ts';
 import { KnownProblem } from '#domain/errors.ts';
+import { Once } from '#domain/once.ts';
 import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
 import type {
@@ -37,7 +38,7 @@ export class S3Reads {
   readonly #client: S3Client;
   readonly #signer: S3Signer;
   readonly #isListingDenied: () => Promise<boolean>;
-  #endpoint: Promise<Endpoint> | null = null;
+  readonly #endpoint: Once<Endpoint>;
   #clockSkewMs = 0;
 
   /** `isListingDenied` is called when an object is denied, which then means that there is none. */
@@ -51,6 +52,7 @@ export class S3Reads {
     this.#client = client;
     this.#isListingDenied = isListingDenied;
     this.#signer = new S3Signer(settings.region);
+    this.#endpoint = new Once(() => resolveEndpoint(bucket, settings, client));
   }
 
   async head(key: string, { signal, attemptsMax = defaultAttemptsMax }: HeadOptions): Promise<ObjectInfo | null> {
@@ -90,7 +92,7 @@ export class S3Reads {
 
   /** By the raw path, with its own timeouts; null when that does not understand the response. */
   async downloadRaw(key: string, { range, ifMatch, signal }: DownloadOptions): Promise<Download | 'missing' | null> {
-    const { raw, host, path } = await this.#resolved();
+    const { raw, host, path } = await this.#endpoint.get();
     const target = `${path}/${encodePath(key)}`;
     const headers = { ...(await this.#sign('GET', host, target)), ...partHeaders(range, ifMatch) };
     signal?.throwIfAborted();
@@ -98,7 +100,7 @@ export class S3Reads {
   }
 
   async close(): Promise<void> {
-    const endpoint = await this.#endpoint?.catch(() => null);
+    const endpoint = await this.#endpoint.current()?.catch(() => null);
     endpoint?.raw.close();
     await Promise.all([endpoint?.small.destroy(), endpoint?.bodies.destroy()]);
   }
@@ -109,7 +111,7 @@ export class S3Reads {
     key: string,
     { headers, signal, isSmall, attemptsMax }: SendOptions,
   ): Promise<Dispatcher.ResponseData | null> {
-    const { small, bodies, host, path } = await this.#resolved();
+    const { small, bodies, host, path } = await this.#endpoint.get();
     const target = `${path}/${encodePath(key)}`;
     let attemptsLeft = attemptsMax;
     for (let attempt = 1; ; attempt++, attemptsLeft--) {
@@ -161,14 +163,6 @@ export class S3Reads {
   async #sign(method: 'GET' | 'HEAD', host: string, path: string): Promise<Record<string, string>> {
     const credentials = await this.#client.config.credentials();
     return this.#signer.sign({ method, host, path }, credentials, new Date(Date.now() + this.#clockSkewMs));
-  }
-
-  #resolved(): Promise<Endpoint> {
-    this.#endpoint ??= resolveEndpoint(this.#bucket, this.#settings, this.#client).catch((error: unknown) => {
-      this.#endpoint = null;
-      throw error;
-    });
-    return this.#endpoint;
   }
 }
 
