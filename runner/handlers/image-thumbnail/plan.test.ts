@@ -10,6 +10,7 @@ describe('the sizes of thumbnails', () => {
     ['a thumbnail keeps the aspect', { width: 4000, height: 3000 }, output(300), [300, 225]],
     ['a thumbnail is never larger than its source', { width: 200, height: 100 }, output(300), [200, 100]],
     ['a thumbnail has a height of at least one pixel', { width: 8000, height: 2 }, output(100), [100, 1]],
+    ['a thumbnail has a width of at least one pixel', { width: 2, height: 60_000 }, output(2), [1, 16_383]],
     ['a high thumbnail fits into WebP', { width: 1000, height: 60_000 }, output(1000), [273, 16_383]],
     ['a high thumbnail fits into JPEG', { width: 1000, height: 60_000 }, output(1000, 'jpg'), [1000, 60_000]],
   ])('%s', (_, source, asked, expected) => {

@@ -45,6 +45,11 @@ describe('the command that makes a preview', () => {
     });
   });
 
+  it('a preview that is shorter than a frame has one', () => {
+    const { args } = previewCommand('ffmpeg', { ...preview, durationSec: 0.02, format: 'webp', output: 'p.webp' });
+    expect(args.slice(args.indexOf('-frames:v'))[1]).toBe('1');
+  });
+
   it('the preview command writes GIF with its own palette', () => {
     expect(previewCommand('ffmpeg', { ...preview, format: 'gif', output: 'made/preview.gif' })).toEqual({
       program: 'ffmpeg',

@@ -141,6 +141,10 @@ describe('the command that encodes video', () => {
     );
   });
 
+  it('times that a container rounds are moved before the rate is set', () => {
+    expect(graphOf(encode({ shiftSec: -0.0205 }))).toContain(`${fitted}setpts=round(PTS+(-0.020500)/TB),fps=fps=25:`);
+  });
+
   it('the last frame is held while the audio goes on', () => {
     expect(graphOf(encode({}, { frames: 325, heldFrames: 75 }))).toContain(
       'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,trim=end_frame=325,sidedata=mode=delete,split=2',
@@ -242,6 +246,14 @@ describe('the encoders of several codecs', () => {
       '-c:v libsvtav1 -preset 8 -pix_fmt yuv420p10le -crf 32 -maxrate 1000000 -bufsize 2000000 -g 50 -svtav1-params scd=0:irefresh-type=2:' +
         'mastering-display=G(0.26500,0.69000)B(0.15000,0.06000)R(0.68000,0.32000)WP(0.31270,0.32900)L(1000.00000,0.00500):content-light=1000,400 -fps_mode',
     );
+  });
+
+  it('HDR that is kept alone is not mapped', () => {
+    const ladder = wide.rungs.filter(({ codec }) => codec !== 'h264');
+    const hdr = { hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' } as const;
+    const command = encode(hdr, undefined, { profile: { ...wide, rungs: ladder }, isEncrypted: false });
+    expect(graphOf(command)).toContain(`trim=end_frame=250,sidedata=mode=delete,split=2[in0][in1];[in0]scale=`);
+    expect(graphOf(command)).not.toMatch(/zscale|tonemap/);
   });
 
   it('content light is stated without a display, and a display without content light', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Encoded, encodedSchema } from './encoded.ts';
+import { encodedFile, type Encoded, encodedSchema, videoTrackOf } from './encoded.ts';
 
 const track: Encoded['audio'][number] = {
   id: 'audio_en_aac_2ch',
@@ -34,4 +34,16 @@ describe('the audio tracks that the process step reports', () => {
   ])('%s is refused', (_, more) => {
     expect(isAccepted(more)).toBe(false);
   });
+});
+
+it('a rung keeps its measured quality, where it was measured', () => {
+  const rung = { id: 'r360_h264', codec: 'h264', range: 'sdr', width: 640, height: 360, bitrateMax: 730_000 } as const;
+  const quality = { vmaf: 95 } as never;
+  expect(videoTrackOf(rung)).toEqual(rung);
+  expect(videoTrackOf({ ...rung, quality })).toEqual({ ...rung, quality });
+});
+
+it('text is stored as WebVTT, and all else as MP4', () => {
+  const names = (['video', 'audio', 'text'] as const).map((kind) => encodedFile(kind, 'id'));
+  expect(names).toEqual(['made/video/id.mp4', 'made/audio/id.mp4', 'made/text/id.vtt']);
 });

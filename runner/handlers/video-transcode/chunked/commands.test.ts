@@ -51,6 +51,15 @@ describe('the command that cuts', () => {
     ]);
   });
 
+  it('a cut never begins before the source', () => {
+    const cuts = [outputOf(0, { fromSec: null, toSec: 62 }), outputOf(1, { fromSec: 0.5, toSec: 122 })];
+    const { args } = cutCommand('ffmpeg', { ...source, startSec: 0, container: 'mov', cuts });
+    expect(args.slice(args.indexOf('source') + 1)).toEqual([
+      ...copied(0, { toSec: '62.000000' }),
+      ...copied(1, { toSec: '122.000000' }),
+    ]);
+  });
+
   it.each([
     [
       'a part that begins at 122.5 s',
@@ -58,6 +67,7 @@ describe('the command that cuts', () => {
       122.5,
     ],
     ['a part of negative times', '#tb 0: 1001/30000\n0,   -2,   -1,  1, 5130, 0x8e3d2b1c, S=1, 8\n', -1001 / 30_000],
+    ['a part without a time base', '0,    1567360,    1568000,      512,     5130, 0x8e3d2b1c\n', null],
     ['a part without packets', '#software: Lavf59.27.100\n#tb 0: 1/12800\n#codec_id 0: h264\n', null],
   ])('the first time is read of %s', (_, document, sec) => {
     expect(parseFirstTime(document)).toBe(sec);
@@ -87,10 +97,10 @@ describe('the command that encodes a chunk', () => {
   };
   const size = { id: 'r320_h264', width: 180, height: 320, bitrateMax: 400_000 };
   const rungs = [{ track: { ...size, codec: 'h264' as const, range: 'sdr' as const }, path: 'made/v.mp4' }];
-  const command = (firstFrame: number, preset: 'medium' | 'ultrafast' = 'medium') =>
+  const command = (firstFrame: number, preset: 'medium' | 'ultrafast' = 'medium', rotation = 90) =>
     encodeChunkCommand('ffmpeg', {
       path: 'source',
-      plan: { ...plan, encoding: { crf: 23, preset } },
+      plan: { ...plan, frame: { ...plan.frame, rotation }, encoding: { crf: 23, preset } },
       chunk: { firstFrame, frames: 180, firstSegment: 1 + firstFrame / 180 },
       rungs,
     }).args;
@@ -108,5 +118,14 @@ describe('the command that encodes a chunk', () => {
     expect(args).toContain(
       '-avoid_negative_ts disabled -movflags +frag_keyframe+empty_moov+default_base_moof+frag_disc',
     );
+  });
+
+  it.each([
+    [0, ''],
+    [90, 'transpose=clock,'],
+    [180, 'hflip,vflip,'],
+    [270, 'transpose=cclock,'],
+  ])('frames that are shown turned by %d degrees are turned', (rotation, filters) => {
+    expect(graph(command(0, 'medium', rotation))).toMatch(new RegExp(`^\\[0:0\\]${filters}setpts=PTS-round`));
   });
 });
