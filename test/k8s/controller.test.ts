@@ -197,12 +197,17 @@ describe('a job that is ended from outside', () => {
     expect((await rig.mediaJob(id)).status?.phase).toBe('cancelled');
   });
 
-  test('a job whose MediaJob is deleted is cancelled', async () => {
+  test.each([
+    ['deleted', []],
+    ['deleted and kept by a finalizer', ['example.com/keep']],
+  ])('a job whose MediaJob is %s is cancelled', async (_, finalizers) => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
     await jobOf(rig, id);
-    await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${id}` });
+    const mediaJob = { namespace: rig.namespace, name: `mj-${id}` };
+    await rig.admin.mergePatch(mediaJobs, mediaJob, { metadata: { finalizers } });
+    await rig.admin.delete(mediaJobs, mediaJob);
     expect(await ended(rig, id)).toMatchObject({ status: 'cancelled' });
     await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
   });

@@ -1,4 +1,4 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -82,6 +82,28 @@ test('every MediaJob that follows an equal active job shows its end', async () =
   const areComplete = async () => (await shown()).every((one) => conditionOf(one, 'Complete') === 'True/Completed');
   await until('they are complete', areComplete, 30_000);
   expect(await rig.node.jobs()).toHaveLength(1);
+}, 90_000);
+
+test('a MediaJob that follows a job neither takes its place nor stops it when it is deleted', async () => {
+  const rig = await openControllerRig({ WORKER_CONCURRENCY: '1', QUEUED_MEDIA_JOBS: '0' });
+  rig.startWorker();
+  const first = await rig.submit('image:thumbnail', thumbnail);
+  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  const id = await rig.submit('image:thumbnail', { ...thumbnail, hash: 'followed' });
+  const spec = { type: 'image:thumbnail' as const, hash: 'followed', source: 'source', suspend: true, ...thumbnail };
+  const metadata = { namespace: rig.namespace, name: 'follower' };
+  await rig.admin.create(mediaJobs, { metadata, spec });
+  const follows = async () => (await rig.mediaJobNamed('follower')).status?.jobId === id;
+  await until('it is followed', follows, 30_000);
+  await rig.cancel(first);
+  const isRunning = async () => (await rig.node.jobs()).some((each) => jobIdOf(each.metadata?.name) === id);
+  await until('the followed job has a Job', isRunning, 30_000);
+  const third = await rig.submit('image:thumbnail', thumbnail);
+  await rig.admin.delete(mediaJobs, metadata);
+  const { calls } = vi.spyOn(rig.jobs, 'claimedBy').mock;
+  await until('the claimed jobs were compared three times', () => calls.length > 3, 30_000);
+  expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });
+  expect((await rig.find(third)).status).toBe('queued');
 }, 90_000);
 
 test('waiting jobs with a priority above 0 start before the others of their pool, those below 0 after them', async () => {

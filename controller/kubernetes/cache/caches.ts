@@ -23,7 +23,7 @@ import { Nodes } from './nodes.ts';
 import { PodCreationFailures } from './pod-creation-failures.ts';
 import { endOfJob, type JobSnapshot, trimJob } from '../snapshots/job.ts';
 import { isPodOver, type PodSnapshot, trimPod } from '../snapshots/pod.ts';
-import { jobIdOf } from '../snapshots/media-job.ts';
+import { ownJobIdOf } from '../snapshots/media-job.ts';
 
 /** Called by the caches for each change, in order. */
 export interface CacheListener {
@@ -130,7 +130,7 @@ export class Caches {
     return this.mediaJobs.get(this.#namespace, key.slice(key.indexOf('/') + 1));
   }
 
-  /** The key of a job's MediaJob. */
+  /** The key of the MediaJob that runs a job, and does not follow it. */
   keyOfJob(jobId: string): string | undefined {
     return this.#keyOfJob.get(jobId);
   }
@@ -167,7 +167,7 @@ export class Caches {
 
   /** Whether the MediaJob of a job was deleted and the job is still to be cancelled. */
   isDeletionPending(jobId: string): boolean {
-    return [...this.#deleted.values()].some((mediaJob) => jobIdOf(mediaJob) === jobId);
+    return [...this.#deleted.values()].some((mediaJob) => ownJobIdOf(mediaJob) === jobId);
   }
 
   /** The deletion of a MediaJob has been handled. */
@@ -176,13 +176,14 @@ export class Caches {
   }
 
   #storeMediaJob(mediaJob: MediaJob): void {
-    this.#keyOfJob.set(jobIdOf(mediaJob), keyOf(mediaJob));
+    this.#keyOfJob.set(ownJobIdOf(mediaJob), keyOf(mediaJob));
     if (this.#listener?.mediaJobStored(mediaJob) === true) this.#listener.reconcile(keyOf(mediaJob));
   }
 
   #deleteMediaJob(mediaJob: MediaJob): void {
     const key = keyOf(mediaJob);
-    if (this.#keyOfJob.get(jobIdOf(mediaJob)) === key) this.#keyOfJob.delete(jobIdOf(mediaJob));
+    const jobId = ownJobIdOf(mediaJob);
+    if (this.#keyOfJob.get(jobId) === key) this.#keyOfJob.delete(jobId);
     if (this.#listener?.mediaJobDeleted(mediaJob) === true) this.#deleted.set(key, mediaJob);
     this.#listener?.reconcile(key);
   }

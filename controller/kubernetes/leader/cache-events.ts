@@ -8,7 +8,7 @@ import type { Followers } from './followers.ts';
 import { idOfRun, labels } from '../snapshots/names.ts';
 import type { Resync } from './resync.ts';
 import { endOfJob, type JobSnapshot, podsMaxOf } from '../snapshots/job.ts';
-import { hasEnded, jobIdOf } from '../snapshots/media-job.ts';
+import { hasEnded, ownJobIdOf } from '../snapshots/media-job.ts';
 import { isImageType } from '../snapshots/routing.ts';
 
 interface CacheEventsPorts {
@@ -39,7 +39,7 @@ export class CacheEvents implements CacheListener {
 
   mediaJobStored(mediaJob: MediaJob): boolean {
     const { slots, ownWrites } = this.#ports;
-    const jobId = jobIdOf(mediaJob);
+    const jobId = ownJobIdOf(mediaJob);
     this.#ports.resync.mediaJobExists(jobId);
     const isOwnWrite = ownWrites.arrived(mediaJob);
     const { metadata, spec, status } = mediaJob;
@@ -54,7 +54,7 @@ export class CacheEvents implements CacheListener {
   mediaJobDeleted(mediaJob: MediaJob): boolean {
     this.#ports.ownWrites.forget(mediaJob);
     this.#ports.followers.forget(keyOf(mediaJob));
-    this.#ports.slots.unprefer(jobIdOf(mediaJob));
+    this.#ports.slots.unprefer(ownJobIdOf(mediaJob));
     return !hasEnded(mediaJob);
   }
 

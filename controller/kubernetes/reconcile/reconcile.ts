@@ -6,7 +6,7 @@ import type { Caches } from '../cache/caches.ts';
 import type { OwnWrites } from '../cache/own-writes.ts';
 import type { PoolSlots } from '../slots/pool-slots.ts';
 import { claimOf } from '../snapshots/routing.ts';
-import { isComplete, isOfApiJob, jobIdOf, remainingTtlMs } from '../snapshots/media-job.ts';
+import { hasEnded, isComplete, isOfApiJob, jobIdOf, remainingTtlMs } from '../snapshots/media-job.ts';
 import { applyAction, type ApplyPorts } from './apply.ts';
 import { type DeletionPorts, onMediaJobDeleted } from './deleted.ts';
 import { observe, type ObservePorts } from './observe.ts';
@@ -39,6 +39,9 @@ export async function reconcile(key: string, ports: ReconcilePorts): Promise<Req
   }
   const mediaJob = currentMediaJob(key, ports);
   if (mediaJob === undefined) return;
+  // A finalizer of someone else may keep it for long.
+  if (mediaJob.metadata?.deletionTimestamp !== undefined && !hasEnded(mediaJob))
+    return onMediaJobDeleted(mediaJob, ports);
   // From the cache alone, so that later events of the Job and the pod of a finished job cost nothing.
   const ttlMs = isComplete(mediaJob) ? remainingTtlMs(mediaJob, settings.mediaJobTtlMs, now()) : 0;
   if (ttlMs > 0 && !mayNeedStop(jobIdOf(mediaJob), caches)) return { afterMs: ttlMs };

@@ -16,8 +16,13 @@ export function isOfApiJob({ metadata }: Pick<MediaJob, 'metadata'>): boolean {
 
 /** The id of a MediaJob's job: for a submission by kubectl its UID, unless an equal live job was there before. */
 export function jobIdOf(mediaJob: Pick<MediaJob, 'metadata' | 'status'>): string {
-  if (isOfApiJob(mediaJob)) return mediaJob.metadata?.labels?.[labels.jobId] ?? '';
-  return mediaJob.status?.jobId ?? mediaJob.metadata?.uid ?? '';
+  return (isOfApiJob(mediaJob) ? undefined : mediaJob.status?.jobId) ?? ownJobIdOf(mediaJob);
+}
+
+/** The id of the job that only this MediaJob runs. One that follows an equal job has none of this id. */
+export function ownJobIdOf(mediaJob: Pick<MediaJob, 'metadata'>): string {
+  const { labels: given, uid = '' } = mediaJob.metadata ?? {};
+  return (isOfApiJob(mediaJob) ? given?.[labels.jobId] : undefined) ?? uid;
 }
 
 /** Whether a MediaJob has ended. */
