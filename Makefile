@@ -1,7 +1,7 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test faults chaos soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
+.PHONY: help demo test faults chaos disturb soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
 .PHONY: format generate needs clean
 .PHONY: audit distclean recording
 
@@ -12,6 +12,7 @@ help:
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
 	@echo 'make faults     a crash, failure, delay or lost answer at an eighth of all writes; FAULTS_SLICE=1 the next, FAULTS_SHARE=1 all'
 	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
+	@echo 'make disturb    jobs on a cluster that is played, and what people do to them by hand; MINUTES=1, SEED=1'
 	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
 	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
@@ -63,6 +64,11 @@ audit: needs
 test-k8s:
 	@scripts/needs test && assets=$$(scripts/envtest) && \
 	  KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
+
+disturb:
+	@scripts/needs test && assets=$$(scripts/envtest) && \
+	  KUBEBUILDER_ASSETS=$$assets DISTURB_SEED=$(or $(SEED),1) DISTURB_SECONDS=$$((60 * $(or $(MINUTES),1))) \
+	  vitest run --config test/k8s/vitest.config.ts --retry=0 test/k8s/by-hand.test.ts $(TEST_FLAGS)
 
 # The program reads BENCH from its environment.
 bench:
