@@ -33,6 +33,9 @@ export function writeFragment({ hash, token, engine }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
   if (engine !== 'shaka') fragment.set('engine', engine);
+  const before = new URLSearchParams(location.hash.slice(1));
+  // The poster is of the media.
+  if (before.get('hash') === hash && before.has('poster')) fragment.set('poster', before.get('poster'));
   if (readFragment().isEmbedded) fragment.set('embedded', '1');
   if (location.hash === `#${fragment}`) window.dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = String(fragment);

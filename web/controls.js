@@ -44,7 +44,8 @@ export function wireControls(video, { tileAt, titleAt, ...actions }) {
   };
   const showState = () => {
     const isPlaying = !video.paused && !video.ended;
-    stage.dataset.state = isPlaying ? 'playing' : stage.dataset.state === 'empty' ? 'empty' : 'paused';
+    const isWithoutStream = ['empty', 'failed'].includes(stage.dataset.state);
+    if (isPlaying || !isWithoutStream) stage.dataset.state = isPlaying ? 'playing' : 'paused';
     element('play').setAttribute('aria-label', isPlaying ? 'Pause' : 'Play');
     element('big-play').hidden = isPlaying || stage.dataset.state !== 'paused' || !element('message').hidden;
   };

@@ -33,8 +33,15 @@ export class ReelwrightPlayer extends HTMLElement {
 
   #frame = document.createElement('iframe');
   #state = { currentTime: 0, duration: 0, paused: true, volume: 1, muted: false, playbackRate: 1 };
+  /** The address that the frame has, with the newest token; '' without one. */
   #shown = '';
   #isScheduled = false;
+  /** Whether the page in the frame has sent a message, and so takes them. */
+  #isHeard = false;
+  /** The token was set before that. */
+  #isTokenLate = false;
+  /** Commands for a stream that is not ready yet; null when it is. */
+  #early = [];
   #onMessage = (event) => this.#take(event);
 
   constructor() {
@@ -55,14 +62,24 @@ export class ReelwrightPlayer extends HTMLElement {
 
   disconnectedCallback() {
     window.removeEventListener('message', this.#onMessage);
+    // Else the frame would load this address first when it comes back.
+    this.#frame.removeAttribute('src');
     this.#shown = '';
+    this.#isHeard = false;
+    this.#early ??= [];
   }
 
   attributeChangedCallback(name, before, value) {
     if (before === value) return;
     // A new token of the same stream must not begin it again.
-    if (name === 'token' && this.#shown !== '' && value !== null) this.#send({ command: 'token', token: value });
+    if (name === 'token' && this.#shown !== '' && value !== null && !this.#isScheduled) this.#replaceToken(value);
     else this.#schedule();
+  }
+
+  #replaceToken(token) {
+    this.#shown = this.#address;
+    this.#isTokenLate = !this.#isHeard;
+    if (this.#isHeard) this.#send({ command: 'token', token, hash: this.hash });
   }
 
   get hash() {
@@ -90,30 +107,41 @@ export class ReelwrightPlayer extends HTMLElement {
     return this.#state.currentTime;
   }
   set currentTime(time) {
-    this.#send({ command: 'seek', time });
+    this.#command({ command: 'seek', time });
   }
   get volume() {
     return this.#state.volume;
   }
   set volume(volume) {
-    this.#send({ command: 'volume', volume });
+    this.#command({ command: 'volume', volume });
   }
   get muted() {
     return this.#state.muted;
   }
   set muted(muted) {
-    this.#send({ command: 'mute', muted });
+    this.#command({ command: 'mute', muted });
   }
   play() {
-    this.#send({ command: 'play' });
+    this.#command({ command: 'play' });
   }
   pause() {
-    this.#send({ command: 'pause' });
+    this.#command({ command: 'pause' });
   }
 
   get #service() {
     const src = this.getAttribute('src');
     return src === null ? home : new URL(src.endsWith('/') ? src : `${src}/`, document.baseURI);
+  }
+
+  get #address() {
+    const given = ['hash', 'token', 'poster', 'engine'].map((name) => [name, this.getAttribute(name) ?? '']);
+    const fragment = new URLSearchParams([...given.filter(([, value]) => value !== ''), ['embedded', '1']]);
+    return new URL(`player/#${fragment}`, this.#service).href;
+  }
+
+  #command(message) {
+    if (this.#early === null) this.#send(message);
+    else this.#early.push(message);
   }
 
   #send(message) {
@@ -131,33 +159,42 @@ export class ReelwrightPlayer extends HTMLElement {
   }
 
   #show() {
-    const given = ['hash', 'token', 'poster', 'engine'].map((name) => [name, this.getAttribute(name) ?? '']);
-    const fragment = new URLSearchParams([...given.filter(([, value]) => value !== ''), ['embedded', '1']]);
     this.#frame.title = this.getAttribute('label') ?? `Video ${this.hash}`;
-    const address = new URL(`player/#${fragment}`, this.#service).href;
-    if (this.hash === '' || address === this.#shown) return;
+    const [address, before] = [this.#address, this.#shown];
+    if (this.hash === '' || address === before) return;
     this.#shown = address;
-    this.#frame.src = address;
+    this.#early ??= [];
+    this.#isTokenLate = false;
+    if (address.split('#')[0] !== before.split('#')[0]) this.#isHeard = false;
+    // The button Back belongs to the page around: another stream is no entry of its history.
+    if (before === '') this.#frame.src = address;
+    else this.#frame.contentWindow.location.replace(address);
   }
 
   #take({ source, origin, data }) {
     if (source !== this.#frame.contentWindow || origin !== this.#service.origin || data?.channel !== channel) return;
     this.#state = data.state;
+    this.#isHeard = true;
     if (data.name === 'tokenneeded') void this.#renew(data.detail);
+    if (data.name === 'ready') {
+      for (const message of this.#early ?? []) this.#send(message);
+      this.#early = null;
+    }
     this.dispatchEvent(new CustomEvent(data.name, { detail: { ...data.detail, ...data.state } }));
   }
 
   async #renew({ kind }) {
     const { hash } = this;
     const reason = kind === 'key-401' ? 'missing' : 'refused';
-    let token = '';
+    let token = this.#isTokenLate ? this.token : '';
+    this.#isTokenLate = false;
     try {
-      token = (await this.getToken?.({ hash, reason })) ?? '';
+      token ||= (await this.getToken?.({ hash, reason })) ?? '';
     } catch (error) {
       this.dispatchEvent(new CustomEvent('tokenfailed', { detail: { error } }));
     }
     // An empty token makes the player show why the stream does not play.
-    if (hash === this.hash) this.#send({ command: 'token', token });
+    if (hash === this.hash) this.#send({ command: 'token', token, hash });
   }
 }
 

@@ -10,12 +10,12 @@ const answerMs = 15_000;
 
 /**
  * @param video the media element
- * @param takeToken is called with a playback token that replaces the one of the address
- * @returns `report(name, detail)`, and `askForToken(problem, giveUp)`, which is whether the page around was asked for
- * one; `giveUp` is called later, when there may be an answer already
+ * @param takeToken is called with a playback token that replaces the one of the address, and the hash that it is for
+ * @returns `report(name, detail)`, and `askForToken(problem, hash, giveUp)`, which is whether the page around was asked
+ * for one; `giveUp` is called later, when there may be an answer already
  */
 export function createEmbedding(video, { isEmbedded, takeToken }) {
-  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let asked = { hash: '', atMs: Number.NEGATIVE_INFINITY };
   const stateOf = () => ({
     currentTime: video.currentTime,
     duration: Number.isFinite(video.duration) ? video.duration : 0,
@@ -39,8 +39,9 @@ export function createEmbedding(video, { isEmbedded, takeToken }) {
   });
 
   const commands = {
-    token: ({ token }) => typeof token === 'string' && takeToken(token),
-    play: () => void video.play().catch(() => report('playblocked')),
+    token: ({ token, hash }) => typeof token === 'string' && takeToken(token, hash),
+    // A pause ends the play that it interrupts with another error.
+    play: () => void video.play().catch(({ name }) => name === 'NotAllowedError' && report('playblocked')),
     pause: () => video.pause(),
     seek: ({ time }) => Number.isFinite(time) && (video.currentTime = time),
     volume: ({ volume }) => volume >= 0 && volume <= 1 && (video.volume = volume),
@@ -53,11 +54,11 @@ export function createEmbedding(video, { isEmbedded, takeToken }) {
 
   return {
     report,
-    /** Asks once for a token that is missing, expired or refused; a second refusal within a minute is shown. */
-    askForToken({ kind }, giveUp) {
-      if (!isEmbedded() || !['key-401', 'key-403'].includes(kind) || performance.now() - askedAtMs < 60_000)
-        return false;
-      askedAtMs = performance.now();
+    /** Asks for a token that is missing, expired or refused; a second refusal of a stream in a minute is shown. */
+    askForToken({ kind }, hash, giveUp) {
+      const isAsked = asked.hash === hash && performance.now() - asked.atMs < 60_000;
+      if (!isEmbedded() || !['key-401', 'key-403'].includes(kind) || isAsked) return false;
+      asked = { hash, atMs: performance.now() };
       report('tokenneeded', { kind });
       setTimeout(() => giveUp(), answerMs);
       return true;

@@ -31,7 +31,9 @@ export function createInterruption(video, { resume, show, hide }) {
   };
   const look = () => {
     const now = performance.now();
-    const isMoving = video.currentTime !== still.time || video.paused;
+    // A paused video shows a frame; one that has none yet is waited for.
+    const isPaused = video.paused && video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+    const isMoving = video.currentTime !== still.time || isPaused;
     if (isMoving) still = { time: video.currentTime, sinceMs: now };
     if (!isShown && !isMoving && now - still.sinceMs >= stillMs) {
       isShown = true;

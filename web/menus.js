@@ -18,10 +18,15 @@ function trackText({ language, label }) {
   return !label || label === language || label === spoken ? spoken : `${spoken} · ${label}`;
 }
 
-/** Does nothing when the choices are unchanged, so that an open list stays open. */
+/** Keeps the options when the choices are unchanged, so that an open list stays open. */
 function fill(select, choices) {
   const text = JSON.stringify(choices);
-  if (select.dataset.shown === text) return;
+  if (select.dataset.shown === text) {
+    // The viewer chose another one, which is not the case.
+    const chosen = choices.find(({ isChosen }) => isChosen)?.id ?? select.value;
+    if (select.value !== chosen) select.value = chosen;
+    return;
+  }
   select.dataset.shown = text;
   select.replaceChildren(
     ...choices.map(({ id, text: label, isChosen, isDisabled = false }) =>

@@ -31,7 +31,10 @@ let engine = null;
 let sideFiles = null;
 /** Number of the current playback: results of earlier ones are ignored. */
 let generation = 0;
-/** Where a player that was given up has been, as `captureState` returns it; null when there is nothing to take over. */
+/**
+ * Where a player that was given up has been, as `captureState` returns it, until another one has loaded; null when
+ * there is nothing to take over.
+ */
 let left = null;
 
 const menus = createMenus(video, () => engine);
@@ -47,10 +50,10 @@ const wasPaused = watchPauses(video);
 let renewed = null;
 const embedding = createEmbedding(video, {
   isEmbedded: () => readFragment().isEmbedded,
-  takeToken(token) {
-    renewed = { hash: readFragment().hash, token };
+  takeToken(token, hash = readFragment().hash) {
+    renewed = { hash, token };
     // A player at work uses it for its next key.
-    if (engine === null) void play();
+    if (engine === null && hash === readFragment().hash) void play();
   },
 });
 
@@ -71,7 +74,7 @@ async function play() {
   const { hash, token, engine: name, poster } = readChoice();
   const before = engine;
   const from = left?.hash === hash ? left : null;
-  left = null;
+  left = from;
   engine = null;
   interruption.clear();
   await before?.destroy();
@@ -81,7 +84,14 @@ async function play() {
   const onProblem = (problem) => {
     if (mine === generation) handle(problem);
   };
-  const next = engines[name](video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
+  let next;
+  try {
+    next = engines[name](video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
+  } catch (error) {
+    // Such as a library that was not loaded.
+    fail(error);
+    return;
+  }
   engine = next;
   sideFiles = openSideFiles(hash);
   element('spinner').hidden = false;
@@ -94,6 +104,7 @@ async function play() {
     return;
   }
   if (mine !== generation) return;
+  left = null;
   if (from) restoreTracks(next, from);
   await begin({ hash, poster, isPaused: from === null ? readFragment().isEmbedded : from.isPaused });
 }
@@ -124,6 +135,7 @@ function showChoice({ hash, token, name, poster }) {
   element('token').value = token;
   element('engine').value = name;
   hideMessage();
+  element('spinner').hidden = true;
   element('stage').dataset.state = 'empty';
   controls.enable(false);
   controls.showState();
@@ -162,7 +174,7 @@ function fail(problem) {
       ? problem
       : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) });
   const mine = generation;
-  const isAsked = embedding.askForToken(shown, () => {
+  const isAsked = embedding.askForToken(shown, readFragment().hash, () => {
     if (mine === generation) showFailure(shown);
   });
   if (isAsked) element('spinner').hidden = false;
@@ -175,9 +187,9 @@ function showFailure(problem) {
   showMessage(problem);
 }
 
-/** Remembers where playback is, for the next player. */
+/** Remembers where playback is, for the next player; one that had yet to load goes on where the one before was. */
 function leave() {
-  if (engine !== null && video.readyState > 0)
+  if (engine !== null && left === null && video.readyState > 0)
     left = captureState(video, engine, { hash: readFragment().hash, isPaused: wasPaused() });
 }
 
@@ -249,7 +261,7 @@ video.addEventListener('waiting', () => (element('spinner').hidden = engine === 
 for (const name of ['playing', 'canplay', 'pause'])
   video.addEventListener(name, () => (element('spinner').hidden = true));
 window.addEventListener('hashchange', () => {
-  renewed = null;
+  if (renewed?.hash !== readFragment().hash) renewed = null;
   void play();
 });
 setInterval(() => showFigures(video, engine), 500);

@@ -39,7 +39,7 @@ export async function addPlayerRoutes(app: FastifyInstance, { webDir }: { readon
   }
   for (const [address, specifier] of Object.entries(vendored)) files.set(address, require.resolve(specifier));
 
-  app.get('/player', (_request, reply) => reply.redirect('/player/', 308));
+  app.get('/player', (_request, reply) => reply.redirect('player/', 308));
   for (const [address, file] of files) {
     const urls = address === 'index.html' ? ['/player/', '/player/index.html'] : [`/player/${address}`];
     const headers = {

@@ -39,7 +39,9 @@ const tokenFor = (hash: string, lifetimeSec: number) =>
     streams.secrets.values.KEY_TOKEN_SECRET,
   );
 
-const eventNames = ['ready', 'play', 'playing', 'pause', 'timeupdate', 'tokenneeded', 'tokenfailed', 'error'];
+const eventNames = 'ready play playing pause seeked ended timeupdate durationchange volumechange'
+  .split(' ')
+  .concat('ratechange tokenneeded tokenfailed playblocked error'.split(' '));
 
 /** Puts an element with these attributes into a page; `globalThis.seen` has its events. */
 async function open(attributes: Record<string, string>, tokens: readonly string[] = []): Promise<Page> {
@@ -59,6 +61,29 @@ async function open(attributes: Record<string, string>, tokens: readonly string[
     document.body.append(player);
   `);
   return page;
+}
+
+/** Messages that look like the player's, from a window or an origin that is not its own. */
+const forgedMessages = (service: string) => `
+  const frame = player.shadowRoot.querySelector('iframe').contentWindow;
+  const data = { channel: 'reelwright-player', name: 'ended', state: { currentTime: -1 }, detail: {} };
+  const service = ${JSON.stringify(service)};
+  for (const init of [
+    { source: window, origin: service, data },
+    { source: frame, origin: location.origin, data },
+    { source: frame, origin: service, data: { ...data, channel: 'other' } },
+  ])
+    window.dispatchEvent(new MessageEvent('message', init));
+`;
+
+/** Serves the encrypted stream under a second hash, whose key the service does not give away. */
+async function serveAgainAs(page: Page, hash: string): Promise<void> {
+  await page.route(`**/stream/${hash}/**`, async (route) => {
+    const response = await route.fetch({ url: route.request().url().replace(`/${hash}/`, `/${encrypted}/`) });
+    const body = await response.body();
+    const text = body.toString('latin1').replaceAll(`/key/${encrypted}`, `/key/${hash}`);
+    await route.fulfill({ response, body: Buffer.from(text, 'latin1') });
+  });
 }
 
 const seen = (page: Page) => page.evaluate<{ name: string; [field: string]: unknown }[]>('seen');
@@ -88,16 +113,62 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     await expect.poll(() => page.evaluate('player.paused')).toBe(true);
     await page.evaluate('player.currentTime = 8');
     await expect.poll(() => currentTime(page)).toBe(8);
-    expect(await names(page)).toEqual(expect.arrayContaining(['ready', 'play', 'playing', 'timeupdate', 'pause']));
-    expect(JSON.stringify(await seen(page))).not.toContain('"error"');
+    await page.evaluate('(player.volume = 0.5), (player.currentTime = 11.5), player.play()');
+    await expect.poll(() => names(page), slow).toContain('ended');
+    expect(await page.evaluate('[player.volume, player.muted]')).toEqual([0.5, false]);
+    const happened = new Set((await seen(page)).map(({ name }) => name));
+    const others = ['ratechange', 'tokenneeded', 'tokenfailed', 'playblocked', 'error'];
+    expect([...happened]).toEqual(expect.arrayContaining(eventNames.filter((name) => !others.includes(name))));
+    expect(happened).not.toContain('error');
+    await page.evaluate('(seen.length = 0), player.remove()');
+    await page.evaluate(`window.dispatchEvent(new MessageEvent('message', {
+      origin: ${JSON.stringify(streams.service.baseUrl)},
+      data: { channel: 'reelwright-player', name: 'ended', state: {}, detail: {} },
+    }))`);
+    expect(await seen(page)).toEqual([]);
   });
 
   it('the element asks for a token when it has an expired one, and plays with the new one', async () => {
-    const page = await open({ hash: encrypted, token: tokenFor(encrypted, -60) }, [tokenFor(encrypted, 600)]);
+    const page = await open({});
+    await page.evaluate(`{
+      player.getToken = (request) => (asked.push(request), new Promise((resolve) => (globalThis.give = resolve)));
+      player.hash = ${JSON.stringify(encrypted)};
+      player.token = ${JSON.stringify(tokenFor(encrypted, -60))};
+    }`);
+    await expect.poll(() => names(page), slow).toContain('tokenneeded');
+    const frame = page.frameLocator('reelwright-player iframe');
+    const shown = ['#spinner', '#big-play', '#message', 'header', '#picker', '.figures'];
+    const visible = await Promise.all(shown.map((each) => frame.locator(each).isVisible()));
+    expect(shown.filter((_, index) => visible[index])).toEqual(['#spinner']);
+    await page.evaluate(`give(${JSON.stringify(tokenFor(encrypted, 600))})`);
     await expect.poll(() => names(page), slow).toContain('ready');
     expect(await page.evaluate('asked')).toEqual([{ hash: encrypted, reason: 'refused' }]);
+    // It waits for the page around to play it.
+    expect(await page.evaluate('player.paused')).toBe(true);
     await page.evaluate('player.play()');
     await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.5);
+  });
+
+  it('the element says why a stream does not play when its page fails to give a token, or gives none in time', async () => {
+    const page = await open({});
+    await page.evaluate(`{
+      player.getToken = () => Promise.reject(new Error('signed out'));
+      player.hash = ${JSON.stringify(encrypted)};
+    }`);
+    await expect.poll(() => names(page), slow).toContain('error');
+    expect((await names(page)).slice(0, 3)).toEqual(['tokenneeded', 'tokenfailed', 'error']);
+    expect(await page.evaluate(`player.paused`)).toBe(true);
+    const silent = await open({});
+    // What takes 15 seconds takes one.
+    await silent.addInitScript(
+      `{ const { setTimeout } = window; window.setTimeout = (run, ms) => setTimeout(run, ms === 15_000 ? 1000 : ms); }`,
+    );
+    await silent.evaluate(`{
+      player.getToken = () => new Promise(() => undefined);
+      player.hash = ${JSON.stringify(encrypted)};
+    }`);
+    await expect.poll(() => names(silent), slow).toContain('error');
+    expect((await names(silent)).slice(0, 2)).toEqual(['tokenneeded', 'error']);
   });
 
   it('the element goes on playing when its token is replaced', async () => {
@@ -106,8 +177,63 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     await page.evaluate('player.play()');
     await expect.poll(() => currentTime(page), slow).toBeGreaterThan(1);
     await page.evaluate(`player.token = ${JSON.stringify(tokenFor(encrypted, 900))}`);
+    await page.evaluate(`player.setAttribute('label', 'Trailer')`);
     await expect.poll(() => currentTime(page), slow).toBeGreaterThan(2);
     expect((await names(page)).filter((name) => name === 'ready')).toEqual(['ready']);
+    expect(await page.locator('reelwright-player iframe').getAttribute('title')).toBe('Trailer');
+  });
+
+  it('a token and commands that come while the frame loads are not lost', async () => {
+    const page = await open({});
+    await page.evaluate(`(async () => {
+      player.hash = ${JSON.stringify(encrypted)};
+      await null;
+      player.token = ${JSON.stringify(tokenFor(encrypted, 600))};
+      player.muted = true;
+      player.play();
+    })()`);
+    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.5);
+    expect(await page.evaluate('[player.paused, player.muted]')).toEqual([false, true]);
+    expect(await names(page)).not.toContain('error');
+  });
+
+  it('the element asks once for the token of each stream, and the other player goes on with it', async () => {
+    const page = await open({ hash: encrypted, poster: 'thumb/a/b' }, [tokenFor(encrypted, 600), '', '']);
+    await expect.poll(() => names(page), slow).toContain('ready');
+    const frame = page.frameLocator('reelwright-player iframe');
+    await frame.locator('#other-player').dispatchEvent('click');
+    await expect.poll(async () => (await seen(page)).filter(({ name }) => name === 'ready').length, slow).toBe(2);
+    const engines = (await seen(page)).filter(({ name }) => name === 'ready').map(({ engine }) => engine);
+    expect(engines).toEqual(['shaka', 'hls']);
+    expect(await frame.locator('video').getAttribute('poster')).toMatch(/\/thumb\/a\/b$/);
+    await serveAgainAs(page, 'second');
+    await page.evaluate(`player.hash = 'second'`);
+    await expect.poll(() => names(page), slow).toContain('error');
+    expect(await page.evaluate('asked')).toEqual([
+      { hash: encrypted, reason: 'missing' },
+      { hash: 'second', reason: 'missing' },
+    ]);
+  });
+
+  it('the element takes messages of its own frame alone, and the frame takes commands of the page around it alone', async () => {
+    const page = await open({ hash: clear });
+    await expect.poll(() => names(page), slow).toContain('ready');
+    await page.evaluate('player.play()');
+    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.3);
+    await page.evaluate(forgedMessages(streams.service.baseUrl));
+    const frame = page.frames()[1];
+    await frame?.evaluate(`window.postMessage({ channel: 'reelwright-player', command: 'pause' }, '*')`);
+    for (const command of ['toString', 'seek'])
+      await page.evaluate(`player.shadowRoot.querySelector('iframe').contentWindow
+        .postMessage({ channel: 'reelwright-player', command: '${command}' }, '*')`);
+    const before = await currentTime(page);
+    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(before + 0.3);
+    const events = await names(page);
+    expect(events.filter((name) => ['ended', 'pause', 'playblocked'].includes(name))).toEqual([]);
+    // A pause while playback waits for a seek is no refusal of the browser.
+    await page.evaluate('player.pause(), (player.currentTime = 9), player.play(), player.pause()');
+    await expect.poll(() => currentTime(page), slow).toBe(9);
+    expect(await names(page)).not.toContain('playblocked');
   });
 
   it('the element reports why a stream does not play when no token is to be given', async () => {
@@ -120,8 +246,12 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
   it('the element shows another stream when its hash changes, and has a name for screen readers', async () => {
     const page = await open({ hash: 'no-such-stream' });
     await expect.poll(() => names(page), slow).toContain('error');
+    const entries = await page.evaluate('history.length');
     await page.evaluate(`player.hash = ${JSON.stringify(clear)}`);
     await expect.poll(() => names(page), slow).toContain('ready');
+    expect(await page.evaluate('history.length')).toBe(entries);
+    const mayUse = page.frames()[1]?.evaluate('[document.fullscreenEnabled, document.pictureInPictureEnabled]');
+    expect(await mayUse).toEqual([true, true]);
     expect(await page.locator('reelwright-player iframe').getAttribute('title')).toBe(`Video ${clear}`);
   });
 

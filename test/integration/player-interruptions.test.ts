@@ -25,19 +25,20 @@ let browser: Browser;
 
 const engines = ['shaka', 'dash', 'hls'];
 const later = /\/seg_[2-9]\.m4s$/;
+const every = /\.m4s$/;
 /** However slow the machine is. */
 const patient = { timeout: 120_000 };
 
-async function visit(fragment: Record<string, string>): Promise<Page> {
+async function visit(fragment: Record<string, string>, failing = later): Promise<Page> {
   const { page, errors } = await openPage(browser);
   onTestFinished(async () => {
     await page.context().close();
     expect(errors).toEqual([]);
   });
   await page.goto(`${streams.service.baseUrl}/player/`);
-  await page.route(later, (route) => route.abort());
+  await page.route(failing, (route) => route.abort());
   await page.goto(`${streams.service.baseUrl}/player/#${new URLSearchParams(fragment).toString()}`);
-  await waitForTime(page, 0.1);
+  if (failing === later) await waitForTime(page, 0.1);
   return page;
 }
 
@@ -126,6 +127,33 @@ describe.skipIf(chromiumPath === null)('a part of the stream that cannot be load
     expect(await playToTheEnd(page, /^stream-unreachable: The server cannot be reached/)).toBeGreaterThan(5);
   }, 240_000);
 
+  it.each(engines)(
+    'in %s a part that is there again before playback reaches it is loaded without a word',
+    async (engine) => {
+      const page = await visit({ hash: clear, engine });
+      await page.unroute(later);
+      await page.evaluate(`document.querySelector('video').playbackRate = 2`);
+      await waitForTime(page, 7);
+      expect(await messageOf(page)).toBe('');
+    },
+    240_000,
+  );
+
+  it.each(engines)(
+    'in %s a stream whose first part cannot be loaded says so, and begins when it can',
+    async (engine) => {
+      const page = await visit({ hash: clear, engine }, every);
+      await expect.poll(() => messageOf(page), patient).toMatch(/^part-unreachable: /);
+      expect(await page.locator('#spinner').isVisible()).toBe(false);
+      await page.unroute(every);
+      // It may have begun by itself meanwhile.
+      await page.dispatchEvent('#retry', 'click');
+      await waitForTime(page, 0.1);
+      expect(await messageOf(page)).toBe('');
+    },
+    240_000,
+  );
+
   it('a part that the server does not have is named as missing there', async () => {
     const page = await visit({ hash: clear });
     await page.unroute(later);
@@ -146,7 +174,12 @@ describe.skipIf(chromiumPath === null)('a part of the stream that cannot be load
       await expect.poll(() => messageOf(page), patient).toMatch(/^(?:shaka-\d+|hls-error): /);
       const stopped = Number(await page.inputValue('#seek'));
       await page.unroute(later);
+      // The first try of the other player fails as well.
+      await page.route('**/master.m3u8', (route) => route.abort());
       await page.click('#other-player');
+      await expect.poll(() => messageOf(page), patient).toMatch(/^stream-unreachable: /);
+      await page.unroute('**/master.m3u8');
+      await page.click('#retry');
       await waitForTime(page, stopped + 0.5);
       expect(await page.inputValue('#engine')).toBe(other);
       await expect.poll(() => choices(page), patient).toEqual(expected);

@@ -84,8 +84,9 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
       await expect.poll(() => page.locator('#captions option:checked').innerText()).toBe('English');
       await pauseAt(page, 5);
       const bar = await boxOf(page, '#seek');
-      await page.mouse.move((bar.left + bar.right) / 3, (bar.top + bar.bottom) / 2);
+      await page.mouse.move((bar.left + bar.right) / 4, (bar.top + bar.bottom) / 2);
       await expect.poll(() => page.locator('#scrub-title').innerText()).toBe(attack);
+      expect(await page.locator('#scrub-time').innerText()).toBe('0:03');
       expect(await page.locator('#stage img, #stage script').count()).toBe(0);
       expect(await page.evaluate('window.isAttacked')).toBeUndefined();
     },
@@ -107,8 +108,12 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
     await page.focus('#chapter');
     await page.keyboard.press('ArrowDown');
     await expect.poll(async () => (await stateOf(page)).time).toBeGreaterThanOrEqual(9);
+    await pauseAt(page, 1);
+    await expect.poll(() => page.locator('#chapter option:checked').innerText()).toBe(`0:00 ${attack}`);
+    expect(await page.getAttribute('#settings', 'aria-expanded')).toBe('true');
     await page.keyboard.press('Escape');
     expect(await page.locator('#panel').isVisible()).toBe(false);
+    expect(await page.getAttribute('#settings', 'aria-expanded')).toBe('false');
     expect(await focused(page)).toBe('settings');
     expect(await page.evaluate('document.fullscreenElement?.id')).toBe('stage');
     await page.keyboard.press('<');
@@ -122,6 +127,17 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
     await expect.poll(() => page.evaluate('document.pictureInPictureElement?.id')).toBe('video');
     await page.click('#picture-in-picture');
     await expect.poll(() => page.evaluate('document.pictureInPictureElement')).toBeNull();
+    // A click elsewhere closes the menus, and another stream has none of these.
+    expect(await page.locator('#panel').isVisible()).toBe(true);
+    await page.click('#title');
+    expect(await page.locator('#panel').isVisible()).toBe(false);
+    await page.evaluate(`location.hash = ''`);
+    await expect.poll(() => page.locator('#quality option').allInnerTexts()).toEqual(['Automatic']);
+    const hidden = ['#chapter-field', '#captions-toggle'].map((menu) => page.getAttribute(menu, 'hidden'));
+    expect(await Promise.all(hidden)).toEqual(['', '']);
+    const empty = ['quality', 'audio', 'captions'].map((menu) => page.isDisabled(`#${menu}`));
+    expect(await Promise.all(empty)).toEqual([true, true, true]);
+    expect(await page.locator('#captions option').allInnerTexts()).toEqual(['None']);
   });
 
   it.each([desktop, phone])(

@@ -1,0 +1,214 @@
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { chromiumPath, messageOf, openBrowser, openPage } from '../../testing/browser.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// The player page without a stream: its addresses, its rules, and what it shows before one plays.
+
+/** The tests share two cores with servers and browsers. */
+const slow = { timeout: 60_000 };
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi({}, { webDir: join(import.meta.dirname, '../../web') });
+});
+afterAll(() => api.close());
+
+const tokenOf = (claims: object) => `${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;
+const failures: [what: string, status: number, token: string, kind: string, actions: string[], text: RegExp][] = [
+  ['stream', 410, '', 'deleted', [], /^This stream was deleted/],
+  ['part', 410, '', 'deleted', [], /^This stream was deleted/],
+  ['part', 404, '', 'part-404', ['retry'], /does not have it\. Playback goes on here/],
+  ['part', 503, '', 'part-503', ['retry'], /answered 503\. Playback goes on here/],
+  ['part', 0, '', 'part-unreachable', ['retry'], /did not send it\. Playback goes on here/],
+  ['key', 0, '', 'key-unreachable', ['retry'], /^The server cannot be reached/],
+  ['key', 429, '', 'key-429', ['retry'], /^Too many requests .* in a minute/],
+  ['key', 500, '', 'key-500', ['retry'], /answered 500 for the key of this stream/],
+  ['stream', 503, '', 'stream-503', ['retry'], /answered 503 for the stream/],
+  ['key', 401, '', 'key-401', ['enter-token'], /needs a token/],
+  ['key', 403, 'text', 'key-403', ['enter-token'], /It is not a playback token/],
+  ['key', 403, tokenOf({ hash: 'ü', exp: 1 }), 'key-403', ['enter-token'], /made for another media \(“ü”\)/],
+  ['key', 403, tokenOf({ hash: 'a', exp: 1 }), 'key-403', ['enter-token'], /It expired on .*(?:1970|1969)/],
+  ['key', 403, tokenOf({ hash: 'a', exp: 4e9 }), 'key-403', ['enter-token'], /Its signature is not valid/],
+  ['key', 404, '', 'key-404', [], /No content key is stored for “a”/],
+  ['key', 400, '', 'key-400', [], /^The key was refused .* 400/],
+  ['stream', 404, '', 'stream-404', ['retry'], /No stream is published for “a”/],
+  ['stream', 403, '', 'stream-403', [], /^The stream was refused .* 403/],
+];
+
+describe('the addresses of the player page', () => {
+  it('the page has two addresses, and its files are kept only as long as they are the same', async () => {
+    const bare = await api.raw('/player');
+    expect([bare.status, bare.headers.get('location')]).toEqual([308, 'player/']);
+    const page = await api.raw('/player/');
+    expect((await api.raw('/player/index.html')).text).toBe(page.text);
+    const files = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, file = '']) => file);
+    expect(files).toEqual(expect.arrayContaining(['vendor/shaka-player.js', 'vendor/hls.js', 'page.js', 'style.css']));
+    for (const file of [...files, 'element.js', 'index.html']) {
+      const { status, headers } = await api.raw(`/player/${file}`);
+      expect([status, headers.get('cache-control')], file).toEqual([200, 'no-cache']);
+      const known = { 'if-none-match': headers.get('etag') ?? '' };
+      expect((await api.raw(`/player/${file}`, { headers: known })).status, file).toBe(304);
+    }
+  });
+
+  it('pages of other origins may load the element, and no other file; types and the console are not there', async () => {
+    const element = await api.raw('/player/element.js');
+    const sharing = ['access-control-allow-origin', 'cross-origin-resource-policy'];
+    expect(sharing.map((name) => element.headers.get(name))).toEqual(['*', 'cross-origin']);
+    const page = await api.raw('/player/page.js');
+    expect(page.headers.get('access-control-allow-origin')).toBeNull();
+    expect(page.headers.get('cross-origin-resource-policy')).not.toBe('cross-origin');
+    for (const path of ['element.d.ts', 'console/main.js', 'console/index.html', 'vendor/hls.min.js'])
+      expect((await api.raw(`/player/${path}`)).status, path).toBe(404);
+  });
+});
+
+describe.skipIf(chromiumPath === null)('the player page without a stream in a real Chromium', () => {
+  let browser: Browser;
+  /** Whose modules are called by themselves. */
+  let rules: Page;
+  beforeAll(async () => {
+    browser = await openBrowser();
+    rules = (await openPage(browser)).page;
+    await rules.goto(`${api.url}/player/`);
+  });
+  afterAll(() => browser?.close());
+
+  async function visit(): Promise<Page> {
+    const { page } = await openPage(browser);
+    onTestFinished(() => page.context().close());
+    await page.goto(`${api.url}/player/`);
+    return page;
+  }
+
+  /** What a module of the page answers: the result of `expression`, which calls its export `name`. */
+  const answerOf = (module: string, name: string, expression: string) =>
+    rules.evaluate(`import('/player/${module}').then(({ ${name} }) => ${expression})`);
+
+  /** What the page reads from the fragment of its address. */
+  const inputOf = (fragment: Record<string, string>) => {
+    const address = JSON.stringify(`#${new URLSearchParams(fragment).toString()}`);
+    return answerOf('addresses.js', 'readFragment', `(history.replaceState(null, '', ${address}), readFragment())`);
+  };
+
+  it('each failure has a kind, says what happened, and offers what helps', async () => {
+    const asked = JSON.stringify(failures.map(([what, status, token]) => [what, status, token]));
+    const found = await answerOf(
+      'problems.js',
+      'problemOfStatus',
+      `${asked}.map(([what, status, token]) => problemOfStatus(what, status, { hash: 'a', token }))
+        .map(({ kind, actions, isPart, title, message }) => [kind, actions, isPart, title + ' ' + message])`,
+    );
+    expect(found).toEqual(
+      failures.map(([, , , kind, actions, text]) => [
+        kind,
+        actions,
+        kind.startsWith('part-'),
+        expect.stringMatching(text),
+      ]),
+    );
+  });
+
+  it('the page separates keys, lists and parts of a stream by their addresses, on any host', async () => {
+    const kinds = {
+      '/api/key/a': 'key',
+      'https://cdn.example/api/key/a/clearkey': 'key',
+      '/api/key/b': 'part',
+      '/stream/a/master.m3u8': 'stream',
+      '/stream/a/manifest.mpd?x=1': 'stream',
+      '/stream/a/0/video/playlist.m3u8': 'part',
+      '/stream/a/0/video/seg_1.m4s': 'part',
+    };
+    const asked = JSON.stringify(Object.keys(kinds));
+    const found = await answerOf('addresses.js', 'kindOfAddress', `${asked}.map((uri) => kindOfAddress(uri, 'a'))`);
+    expect(found).toEqual(Object.values(kinds));
+  });
+
+  it('times have hours where there are any', async () => {
+    const times = { '0:00': -1, '0:09': 9.9, '1:00': 60, '59:59': 3599, '1:00:00': 3600, '10:01:05': 36_065 };
+    const found = await answerOf('controls.js', 'clockText', `${JSON.stringify(Object.values(times))}.map(clockText)`);
+    expect(found).toEqual(Object.keys(times));
+  });
+
+  it('the field takes a hash, or a job with a stream, and says what is wrong with anything else', async () => {
+    const noHash = 'Enter a media hash or the JSON of a job.';
+    const picks = [
+      [' my-video.1~_ ', 'my-video.1~_'],
+      ['x'.repeat(128), 'x'.repeat(128)],
+      ['x'.repeat(129), noHash],
+      ['-x', noHash],
+      ['', noHash],
+      ['{"hash":', 'This JSON is incomplete: paste the whole job.'],
+      ['{"hash":"a/b"}', 'This job has no valid `hash`.'],
+      ['{"hash":"a","status":"completed","results":{"streaming":{}}}', 'a'],
+      ['{"hash":"a","status":"queued","results":null}', 'This job is still queued: wait until it is completed.'],
+      ['{"hash":"a","status":"processing"}', 'This job is still processing: wait until it is completed.'],
+      ['{"hash":"a","type":"video:cover","status":"completed"}', 'This job (video:cover, completed) has no stream.'],
+    ];
+    const asked = JSON.stringify(picks.map(([given]) => given));
+    const read = `${asked}.map(readPick).map(({ hash, fault }) => hash ?? fault)`;
+    expect(await answerOf('addresses.js', 'readPick', read)).toEqual(picks.map(([, expected]) => expected));
+  });
+
+  it('the page takes posters of this service alone, and plays in Shaka Player unless another player is named', async () => {
+    const poster = 'thumb/c2ln-_/aW1n?f=webp&w=200';
+    expect(await inputOf({ hash: 'a', token: 't', engine: 'dash', embedded: '1', poster })).toEqual({
+      hash: 'a',
+      token: 't',
+      engine: 'dash',
+      poster: `${api.url}/${poster}`,
+      isEmbedded: true,
+    });
+    for (const other of ['https://cdn.example/thumb/a/b', '/thumb/a/b', 'thumb/a', 'thumb/../a/b', 'thumb/a/b#c'])
+      expect(await inputOf({ hash: 'a', engine: 'vlc', embedded: 'yes', poster: other }), other).toEqual({
+        hash: 'a',
+        token: '',
+        engine: 'shaka',
+        poster: '',
+        isEmbedded: false,
+      });
+  });
+
+  it('the field suggests the twelve hashes that played last, each once', async () => {
+    const page = await visit();
+    await page.evaluate(`localStorage.setItem('reelwright.recent', JSON.stringify([7, 'a']))`);
+    await page.evaluate(`import('/player/recent.js').then(({ remember }) => {
+      for (let index = 0; index < 13; index += 1) remember('v' + index);
+      remember('v5');
+    })`);
+    await page.reload();
+    const suggested = () =>
+      page.locator('#recent option').evaluateAll((all) => all.map(({ textContent }) => textContent));
+    const expected = ['v5', ...[12, 11, 10, 9, 8, 7, 6, 4, 3, 2, 1].map((index) => `v${index}`)];
+    expect(await suggested()).toEqual(expected);
+    for (const broken of ['"text"', '{', '[3]']) {
+      await page.evaluate(`localStorage.setItem('reelwright.recent', ${JSON.stringify(broken)})`);
+      await page.reload();
+      expect(await suggested()).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['shaka', 'vendor/shaka-player.js'],
+    ['hls', 'vendor/hls.js'],
+  ])('the page says so when the library of %s is missing', async (engine, file) => {
+    const page = await visit();
+    await page.route(`**/${file}`, (route) => route.abort());
+    await page.goto(`${api.url}/player/#hash=a&engine=${engine}`);
+    await page.reload();
+    await expect.poll(() => messageOf(page), slow).toMatch(/^page: The page failed/);
+  });
+
+  it('a stream that is given up while it loads leaves no sign of loading', async () => {
+    const page = await visit();
+    await page.route('**/master.m3u8', () => new Promise(() => undefined));
+    await page.evaluate(`location.hash = 'hash=a'`);
+    await expect.poll(() => page.locator('#spinner').isVisible()).toBe(true);
+    expect(await messageOf(page)).toBe('');
+    await page.evaluate(`location.hash = ''`);
+    await expect.poll(() => messageOf(page)).toMatch(/^nothing: No stream selected/);
+    expect(await page.locator('#spinner').isVisible()).toBe(false);
+    expect(await page.title()).toBe('Reelwright player');
+  });
+});
