@@ -145,6 +145,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     const { headers, text } = await api.raw('/player/');
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+    expect(policy).toContain("worker-src 'self' blob:; base-uri 'none'; form-action 'none'");
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
     expect(text).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=|javascript:/);
     const { page, complaints } = await visit('/player/');

@@ -66,19 +66,85 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
     expect(await timeAfter(page, 'ArrowLeft')).toBeCloseTo(6, 0);
     expect(await timeAfter(page, 'End')).toBeGreaterThan(11);
     expect(await timeAfter(page, 'Home')).toBe(0);
+    expect(await timeAfter(page, 'ArrowLeft')).toBe(0);
+    // The browser's own keys are left to it.
+    expect(await timeAfter(page, 'Control+ArrowRight')).toBe(0);
+    expect(await page.getAttribute('#seek', 'aria-valuetext')).toBe('0:00 of 0:12');
     await page.keyboard.press('ArrowDown');
     await expect.poll(() => volumeOf(page)).toBeCloseTo(0.95);
     await page.keyboard.press('ArrowUp');
     await expect.poll(() => volumeOf(page)).toBeCloseTo(1);
     await page.keyboard.press('Shift+M');
     await expect.poll(() => isMuted(page)).toBe('true');
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => isMuted(page)).toBe('false');
+    expect(await volumeOf(page)).toBeCloseTo(0.05);
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => isMuted(page)).toBe('true');
+    await page.locator('#volume').fill('0.5');
+    await expect.poll(() => isMuted(page)).toBe('false');
+    await page.locator('#volume').fill('0');
+    await expect.poll(() => isMuted(page)).toBe('true');
+    const speedAfter = async (keys: string) => {
+      for (const key of keys) await page.keyboard.press(key);
+      return await page.evaluate(`document.querySelector('video').playbackRate`);
+    };
+    expect(await speedAfter('<<<<')).toBe(0.5);
+    expect(await speedAfter('>>>>>>>')).toBe(2);
+    expect(await speedAfter('<<<<')).toBe(1);
+    await page.click('#pick');
+    await page.keyboard.type('mk');
+    expect([await page.inputValue('#pick'), await isMuted(page)]).toEqual([`${clear}mk`, 'true']);
+    await page.locator('#pick').blur();
     await page.keyboard.press('?');
+    expect(await timeAfter(page, '5')).toBe(0);
     expect(await page.locator('#help').innerText()).toContain('5 seconds forward');
     await keepScreenshot(page, 'help');
     await page.keyboard.press('Escape');
     expect(await page.locator('#help').isVisible()).toBe(false);
     await page.keyboard.press(' ');
     await expect.poll(() => page.getAttribute('#stage', 'data-state')).toBe('playing');
+    expect(await page.getAttribute('#play', 'aria-label')).toBe('Pause');
+    await page.keyboard.press('k');
+    await expect.poll(() => page.getAttribute('#play', 'aria-label')).toBe('Play');
+  });
+
+  it('at the end the stream can be played again, and the same choice begins it again', async () => {
+    const page = await visit({ hash: clear });
+    await waitForTime(page, 0.3);
+    expect([await page.title(), await page.innerText('#title')]).toEqual([`${clear} · Reelwright player`, clear]);
+    expect(await page.locator('#recent option').evaluateAll((all) => all.map((one) => one.textContent))).toEqual([
+      clear,
+    ]);
+    await expect.poll(() => page.innerText('#figure-size')).toMatch(/^(?:960 × 540|640 × 360)$/);
+    for (const figure of ['#figure-bitrate', '#figure-network'])
+      await expect.poll(() => page.innerText(figure)).toMatch(/^\d+\.\d\d Mb\/s$/);
+    expect(await page.innerText('#figure-buffer')).toMatch(/^\d+\.\d s$/);
+    expect(await page.innerText('#figure-dropped')).toMatch(/^\d+ of \d+$/);
+    await page.keyboard.press('End');
+    await expect.poll(() => page.getAttribute('#play', 'aria-label')).toBe('Play');
+    await expect.poll(() => page.locator('#big-play').isVisible()).toBe(true);
+    await page.click('#big-play');
+    await expect.poll(async () => (await stateOf(page)).time).toBeLessThan(6);
+    await expect.poll(() => page.locator('#big-play').isVisible()).toBe(false);
+    await page.keyboard.press('5');
+    await page.click('#picker button');
+    await expect.poll(async () => (await stateOf(page)).time).toBeLessThan(5);
+    await waitForTime(page, 0.3);
+  });
+
+  it('another player that is chosen goes on where the stream was paused, at the same speed', async () => {
+    const page = await visitPaused();
+    await page.keyboard.press('>');
+    await page.keyboard.press('5');
+    await page.selectOption('#engine', 'dash');
+    await expect.poll(() => page.evaluate('location.hash')).toContain('engine=dash');
+    await expect.poll(async () => (await stateOf(page)).time).toBeCloseTo(6, 0);
+    await expect.poll(() => page.isEnabled('#play')).toBe(true);
+    expect(
+      await page.evaluate(`(({ paused, playbackRate }) => [paused, playbackRate])(document.querySelector('video'))`),
+    ).toEqual([true, 1.25]);
+    expect(await page.locator('#speed option:checked').innerText()).toBe('1.25 ×');
   });
 
   it.each(['#play', '#mute', '#volume', '#seek', '#fullscreen', '#help-open'])(
@@ -126,6 +192,20 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
     await page.mouse.move(320, 320);
     await expect.poll(opacity).toBe('1');
     await keepScreenshot(page, 'full-screen');
+    await page.keyboard.press('f');
+    await expect.poll(() => page.evaluate('document.fullscreenElement')).toBeNull();
+    await page.dblclick('#video', { position: { x: 40, y: 40 } });
+    await expect.poll(() => page.evaluate(`document.fullscreenElement?.id`)).toBe('stage');
+  });
+
+  it('where only the video can fill the screen, as on iPhones, the button does that', async () => {
+    const page = await visitPaused();
+    await page.evaluate(`{
+      Element.prototype.requestFullscreen = undefined;
+      HTMLVideoElement.prototype.webkitEnterFullscreen = function () { window.entered = this.id; };
+    }`);
+    await page.click('#fullscreen');
+    expect(await page.evaluate('window.entered')).toBe('video');
   });
 
   it('a phone held sideways (844×390) shows the video and all controls without scrolling', async () => {
@@ -154,6 +234,9 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
   it('an error offers what helps: the token field, the other player, another try', async () => {
     const page = await visit({ hash: encrypted });
     await expect.poll(() => messageOf(page)).toMatch(/^key-401: /);
+    expect([await page.isEnabled('#seek'), await page.isEnabled('#play')]).toEqual([false, false]);
+    expect(await page.locator('#message button:visible').allInnerTexts()).toEqual(['Enter a token']);
+    expect(await page.getAttribute('#stage', 'data-state')).toBe('failed');
     await page.click('#enter-token');
     await expect.poll(() => page.evaluate(`document.activeElement.id`)).toBe('token');
     await page.keyboard.type(tokenFor(encrypted));
@@ -166,18 +249,28 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
     await offline.click('#picker button');
     await expect.poll(() => messageOf(offline), { timeout: 60_000 }).toMatch(/^stream-unreachable: /);
     await keepScreenshot(offline, 'unreachable');
+    expect(await offline.locator('#message button:visible').allInnerTexts()).toEqual(['Try again']);
+    await offline.fill('#pick', '/');
+    await offline.click('#picker button');
+    expect(await offline.innerText('#picker-fault')).toMatch(/^Enter a media hash/);
     await offline.unroute('**/master.m3u8');
-    await offline.click('#retry');
+    // It begins by itself when the browser is online again.
+    await offline.evaluate(`window.dispatchEvent(new Event('online'))`);
     await waitForTime(offline, 0.3);
+    await offline.fill('#pick', clear);
+    await offline.click('#picker button');
+    expect(await offline.locator('#picker-fault').isVisible()).toBe(false);
 
     const damaged = await visit({});
     await damaged.route('**/master.m3u8', (route) => route.fulfill({ body: 'no playlist' }));
     await damaged.fill('#pick', clear);
     await damaged.click('#picker button');
     await expect.poll(() => messageOf(damaged), { timeout: 60_000 }).toMatch(/^shaka-\d+: /);
+    const offered = await damaged.locator('#message button:visible').allInnerTexts();
+    expect(offered).toEqual(['Try again', 'Use the other player']);
     await damaged.unroute('**/master.m3u8');
     await damaged.click('#other-player');
     await waitForTime(damaged, 0.3);
     expect(await damaged.inputValue('#engine')).toBe('hls');
-  });
+  }, 240_000);
 });

@@ -22,7 +22,13 @@ async function publish(hash: string, source: string): Promise<void> {
   expect(status).toBe('completed');
 }
 
-const playToEnd = (page: Page) => page.evaluate(`document.querySelector('video').currentTime = 16`);
+/** Plays the last seconds, also where the end was reached before. */
+const playToEnd = (page: Page) =>
+  page.evaluate(`{
+    const video = document.querySelector('video');
+    video.currentTime = 16;
+    void video.play();
+  }`);
 
 describe.skipIf(chromiumPath === null)('a replaced stream in a real Chromium', () => {
   beforeAll(async () => {
@@ -73,6 +79,8 @@ describe.skipIf(chromiumPath === null)('a replaced stream in a real Chromium', (
       await page.reload();
       await waitForTime(page, 0.5);
       expect((await stateOf(page)).height).toBe(320);
+      // The rung of an upright video has the name of its shorter side.
+      expect(await page.locator('#quality option').last().innerText()).toMatch(/^180p · \d\.\d\d Mb\/s$/);
       await playToEnd(page);
       await waitForTime(page, 16.5);
       const [current, ...others] = await revisions();

@@ -71,6 +71,14 @@ describe.skipIf(chromiumPath === null)('the captions in a real Chromium', () => 
       expect(await shownCues(page)).toEqual([]);
       expect(await whiteShare(page)).toBe(0);
 
+      // The key and the button begin with the language of the browser.
+      const toggle = page.locator('#captions-toggle');
+      await page.keyboard.press('c');
+      await expect.poll(() => page.locator('#captions option:checked').innerText()).toBe('English');
+      expect(await toggle.getAttribute('aria-pressed')).toBe('true');
+      await toggle.click();
+      await expect.poll(() => toggle.getAttribute('aria-pressed')).toBe('false');
+
       await openMenus(page);
       await page.selectOption('#captions', { label: 'German' });
       const german = [['de', 1, 11, 'Grüße aus dem Untertitel']];

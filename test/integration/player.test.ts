@@ -190,6 +190,21 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     },
   );
 
+  it.each(['shaka', 'hls'])(
+    'an encrypted stream asks for https in %s where the browser does not decrypt',
+    async (engine) => {
+      const { page } = await openPage(browser);
+      onTestFinished(() => page.context().close());
+      const host = 'http://media.example';
+      await page.route(`${host}/**`, async (route) => {
+        const url = route.request().url().replace(host, streams.service.baseUrl);
+        await route.fulfill({ response: await route.fetch({ url }) });
+      });
+      await page.goto(address({ hash: encrypted, engine, token: tokenFor(encrypted) }, host));
+      await expect.poll(() => messageOf(page), { timeout: 60_000 }).toMatch(/^insecure: Encrypted streams need https/);
+    },
+  );
+
   it('the page shows stream-404 for a hash without a stream', async () => {
     const { page } = await visit({ hash: 'no-such-stream' });
     await expect.poll(() => messageOf(page)).toMatch(/^stream-404: This stream does not exist/);
