@@ -26,3 +26,18 @@ export function dropFile(page: Page, file: { readonly name: string; readonly typ
       window.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
   }`);
 }
+
+/** Opens a view as someone who is signed in. */
+export async function enterConsole(page: Page, { url, key }: { readonly url: string; readonly key: string }) {
+  await page.goto(url);
+  await page.fill('#key', key);
+  await page.click('#sign-in-button');
+  await page.locator('.view').waitFor();
+}
+
+/** Leads a page that is signed in to another view. */
+export const goTo = (page: Page, fragment: string) => page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+
+/** What has the focus: the name, else the id, else the text of an element. */
+export const focusedIn = (page: Page) =>
+  page.evaluate<string>('(({ name, id, textContent }) => name || id || textContent)(document.activeElement)');

@@ -428,6 +428,9 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     const filled = page.locator('.chunks [data-finished=true]');
     await expect.poll(() => filled.count(), slow).toBe(5);
     expect(await page.locator('.chunks span').count()).toBe(24);
+    await page.route('**/chunks', (route) => route.abort(), { times: 1 });
+    await page.waitForEvent('requestfailed');
+    expect(await page.locator('.chunks span').count()).toBe(24);
     await api.putMedia(chunkResultKey(rev, 7), '{}');
     await expect.poll(() => filled.count(), slow).toBe(6);
     expect(await page.locator('.card', { hasText: 'Chunks' }).innerText()).toContain('6 of 24 are encoded.');

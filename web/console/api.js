@@ -79,6 +79,8 @@ export const whenSignedOut = (call) => (onSignOut = call);
 
 /** @throws ApiProblem when the key is refused */
 export async function signIn(given) {
+  // No header can hold it, so no server has it.
+  if (/[^\u0020-\u00ff]/.test(given)) throw new ApiProblem({ status: 401, code: 'unauthorized', detail: '' });
   await json('api/jobs?limit=1', { withKey: given });
   const described = await json('openapi.json', { withKey: given });
   routes = new Set(
@@ -130,12 +132,13 @@ export const api = {
   beginRollout: (body) => json('api/rollouts', { method: 'POST', body }),
   changeRollout: (id, action) => json(`api/rollouts/${segment(id)}/${action}`, { method: 'POST' }),
   beginUpload: (body) => json('api/uploads', { method: 'POST', body }),
-  upload: (id) => json(`api/uploads/${segment(id)}`),
+  upload: (id, partFrom, signal) => json(`api/uploads/${segment(id)}?${query({ part_from: partFrom })}`, { signal }),
   completeUpload: (id) => json(`api/uploads/${segment(id)}/complete`, { method: 'POST' }),
   abortUpload: (id) => json(`api/uploads/${segment(id)}`, { method: 'DELETE' }),
 };
 
 const reconnectMs = 2000;
+const isFinalRefusal = ({ status }) => status >= 400 && status < 500 && status !== 429;
 
 /**
  * Follows a job by its Server-Sent Events until it has ended or `signal` is aborted. `EventSource` sends no headers, so
@@ -153,7 +156,7 @@ export async function followJob(id, onJob, signal) {
         if (event.data !== undefined) onJob(JSON.parse(event.data));
       }
     } catch (problem) {
-      if (signal.aborted || (problem.status >= 400 && problem.status < 500)) return;
+      if (signal.aborted || isFinalRefusal(problem)) return;
     }
     await new Promise((resolve) => setTimeout(resolve, reconnectMs));
   }

@@ -7,8 +7,12 @@ import { card } from './parts.js';
 /** Draws the chunks of a job into `place`; nothing for a job in one piece. */
 export async function showChunks(place, job, signal) {
   if (!has('GET /api/jobs/{id}/chunks') || !job.type.startsWith('video:')) return;
-  const { chunks } = await api.chunks(job.job_id, signal).catch(() => ({ chunks: null }));
+  const answer = await api.chunks(job.job_id, signal).catch(() => null);
+  // What is shown stays while the server does not answer.
+  if (answer === null) return;
+  const { chunks } = answer;
   if (chunks === null) {
+    delete place.dataset.drawn;
     place.replaceChildren();
     return;
   }

@@ -18,11 +18,16 @@ export function h(name, props = {}, ...children) {
   return node;
 }
 
-/** Replaces what `node` shows; a link that has the focus passes it on to the one of the same address. */
+/** What makes two links or buttons the same one to a person. */
+const nameOf = (node) => node.getAttribute('href') ?? node.getAttribute('aria-label') ?? node.textContent;
+
+/** Replaces what `node` shows; a link or button that has the focus passes it on to the same one of the new ones. */
 export function redraw(node, ...children) {
-  const focused = node.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
   node.replaceChildren(...children);
-  if (focused !== null) node.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused === null || node.contains(focused)) return;
+  const same = [...node.querySelectorAll(focused.localName)].find((each) => nameOf(each) === nameOf(focused));
+  same?.focus({ preventScroll: true });
 }
 
 const svgNames = 'http://www.w3.org/2000/svg';
@@ -64,23 +69,26 @@ export function copyButton(label, text) {
 /** Asks for a confirmation; resolves to whether it was given. */
 export function confirmation({ title, text, action, isDangerous = false }) {
   return new Promise((resolve) => {
-    const answer = (value) => {
-      dialog.close();
+    const end = () => {
       dialog.remove();
-      resolve(value);
+      resolve(dialog.returnValue === 'confirmed');
     };
     const dialog = h(
       'dialog',
-      { class: 'dialog', 'aria-labelledby': 'confirm-title', oncancel: () => answer(false) },
+      { class: 'dialog', 'aria-labelledby': 'confirm-title', onclose: end },
       h('h2', { id: 'confirm-title' }, title),
       h('p', {}, text),
       h(
         'div',
         { class: 'actions' },
-        h('button', { type: 'button', class: 'button', onclick: () => answer(false) }, 'Keep it'),
+        h('button', { type: 'button', class: 'button', onclick: () => dialog.close() }, 'Keep it'),
         h(
           'button',
-          { type: 'button', class: `button ${isDangerous ? 'danger' : 'primary'}`, onclick: () => answer(true) },
+          {
+            type: 'button',
+            class: `button ${isDangerous ? 'danger' : 'primary'}`,
+            onclick: () => dialog.close('confirmed'),
+          },
           action,
         ),
       ),
@@ -88,4 +96,9 @@ export function confirmation({ title, text, action, isDangerous = false }) {
     document.body.append(dialog);
     dialog.showModal();
   });
+}
+
+/** Answers an open question with no: its view is left. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
 }

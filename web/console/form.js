@@ -57,6 +57,12 @@ export function showFaults(fields, faults) {
   return rest;
 }
 
+/** Faults of fields whose text the browser gives no value for: half a date would count as none. */
+export const incomplete = (fields) =>
+  fields
+    .filter(({ input }) => input.validity.badInput)
+    .map(({ pointers: [pointer] }) => ({ pointer, detail: 'This is incomplete.' }));
+
 /** The name of a field within the text of another one stands before the fault. */
 function textOf({ pointer, detail }, pointers) {
   const text = `${detail[0]?.toUpperCase() ?? ''}${detail.slice(1)}${/[.!?]$/.test(detail) ? '' : '.'}`;

@@ -9,26 +9,29 @@ const units = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 export function bytesText(bytes) {
   if (!Number.isFinite(bytes)) return '–';
-  const step = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3));
+  const floor = bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3);
+  const step = Math.min(units.length - 1, Math.round(bytes / 1000 ** floor) < 1000 ? floor : floor + 1);
   const value = bytes / 1000 ** step;
   return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`;
 }
 
-/** `45 s`, `3 min`, `2 h 5 min`. */
+/** `45 s`, `3 min`, `2 h 5 min`, `3 days`. */
 export function durationText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.round((seconds % 3600) / 60)];
+  const allMinutes = Math.round(seconds / 60);
+  if (allMinutes < 60) return `${allMinutes} min`;
+  const [hours, minutes] = [Math.floor(allMinutes / 60), allMinutes % 60];
   if (hours >= 48) return `${Math.round(hours / 24)} days`;
   return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
 }
 
 /** `0.42 s`, `7.5 s`, `42 s`, `3 min 5 s`, and from an hour on as `durationText`. */
 export function secondsText(ms) {
-  if (ms >= 3_600_000) return durationText(ms);
   if (ms < 10_000) return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
-  const [minutes, seconds] = [Math.floor(ms / 60_000), Math.round((ms % 60_000) / 1000)];
+  const allSeconds = Math.round(ms / 1000);
+  if (allSeconds >= 3600) return durationText(ms);
+  const [minutes, seconds] = [Math.floor(allSeconds / 60), allSeconds % 60];
   return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds} s`;
 }
 
@@ -37,7 +40,8 @@ export function agoText(time, nowMs = Date.now()) {
   const ms = nowMs - Date.parse(time);
   if (ms < 5000) return 'now';
   const hours = Math.round(ms / 3_600_000);
-  return `${ms < 3_600_000 || hours >= 48 ? durationText(ms) : `${hours} h`} ago`;
+  if (ms < 3_600_000) return `${durationText(ms)} ago`;
+  return `${hours < 48 ? `${hours} h` : durationText(hours * 3_600_000)} ago`;
 }
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });

@@ -1,10 +1,9 @@
-import { api } from './api.js';
+import { api, root, unreachable } from './api.js';
 import { copyButton, h } from './dom.js';
-import { field, showFaults } from './form.js';
+import { field, incomplete, showFaults } from './form.js';
 import { bytesText } from './format.js';
 import { canSign } from './links.js';
 import { card, emptyState } from './parts.js';
-import { root } from './api.js';
 
 // A playground of `/thumb`: what a signed address of an image gives.
 
@@ -53,8 +52,10 @@ export function imagesView({ query }) {
   const result = h('div', { class: 'stack', 'aria-live': 'polite' });
 
   const show = async () => {
-    showFaults(all, []);
+    const unread = incomplete(all);
+    showFaults(all, unread);
     summary.hidden = true;
+    if (unread.length > 0) return;
     const request = Object.fromEntries(
       Object.entries(fields).flatMap(([name, { input }]) => {
         const text = input.value.trim();
@@ -66,6 +67,7 @@ export function imagesView({ query }) {
       const { images } = await api.links({ images: [request] });
       result.replaceChildren(await resultOf(images[0]));
     } catch (problem) {
+      result.replaceChildren();
       const rest = showFaults(all, problem.faults);
       summary.textContent =
         problem.faults.length > 0 && rest.length === 0 ? 'Correct the marked fields.' : problem.message;
@@ -103,7 +105,9 @@ export function imagesView({ query }) {
 
 async function resultOf({ path, expires_at: expiresAt }) {
   const address = new URL(path.slice(1), root).href;
-  const response = await fetch(address);
+  const response = await fetch(address).catch(() => {
+    throw unreachable();
+  });
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
     return card(

@@ -1,9 +1,9 @@
 import { adviceFor } from './advice.js';
 import { api, followJob, has } from './api.js';
-import { announce, confirmation, copyButton, h } from './dom.js';
-import { agoText, clockText, dateTimeText, doingText, durationText, isActive } from './format.js';
+import { announce, confirmation, copyButton, h, redraw } from './dom.js';
+import { clockText, dateTimeText, doingText, durationText, isActive } from './format.js';
 import { showChunks } from './chunks.js';
-import { card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
+import { ago, card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
 import { showTimes } from './times.js';
 import { showWebhook, webhookTexts } from './webhook.js';
@@ -21,17 +21,20 @@ export function jobView({ id, navigate }) {
 
   const show = (fresh) => {
     const isNewState = job === null || stateOf(job) !== stateOf(fresh);
-    // A webhook that is delivered meanwhile must not take the player away.
-    const hasNewResults = job === null || job.status !== fresh.status || job.results_expired !== fresh.results_expired;
+    // Progress must not take the focus of a button away, nor a delivered webhook the player or an open log.
+    const hasNewStatus = job === null || job.status !== fresh.status;
+    const hasNewResults = hasNewStatus || job.results_expired !== fresh.results_expired;
     if (job !== null && isNewState) seen.push({ at: new Date().toISOString(), text: changeText(job, fresh) });
-    // Events have the reason as it was when the row changed; a poll may know more.
     const hasEnded = job !== null && isActive(job) && !isActive(fresh);
     job = fresh;
     if (parts === null) {
       parts = layout(job);
       node.replaceChildren(...parts.all);
     }
-    parts.head.replaceChildren(...headOf(job, { navigate, show, reload }));
+    if (hasNewStatus) {
+      redraw(parts.head, ...headOf(job, { navigate, show }));
+      parts.error.replaceChildren(...(job.error ? [errorCard(job)] : []));
+    }
     parts.progress.replaceChildren(...progressOf(job, seen));
     if (hasNewResults) parts.results.replaceChildren(...resultsOf(job));
     if (isNewState) {
@@ -90,6 +93,7 @@ const changeText = (before, after) =>
 function layout() {
   const parts = {
     head: h('header', { class: 'page-head' }),
+    error: h('div', { class: 'stack' }),
     progress: h('div', { class: 'stack' }),
     chunks: h('div', { class: 'stack' }),
     times: h('div', { class: 'stack' }),
@@ -103,7 +107,14 @@ function layout() {
     h(
       'div',
       { class: 'columns' },
-      h('div', { class: 'stack' }, parts.progress, parts.chunks, parts.times, parts.checks, parts.results),
+      h('div', { class: 'stack' }, [
+        parts.error,
+        parts.progress,
+        parts.chunks,
+        parts.times,
+        parts.checks,
+        parts.results,
+      ]),
       h('div', { class: 'stack side' }, parts.facts, parts.webhook),
     ),
   ];
@@ -138,7 +149,7 @@ function headOf(job, { navigate, show }) {
     announce(jobs.length === 1 ? 'A new job was made.' : `${jobs.length} new jobs were made.`);
     navigate(jobs.length === 1 ? `/jobs/${jobs[0].job_id}` : `/jobs?hash=${encodeURIComponent(job.hash)}`);
   };
-  const isEnded = !isActive(job);
+  const canRerun = ['completed', 'failed'].includes(job.status) && has('POST /api/jobs/{id}/rerun');
   return [
     h('p', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs'), ' / ', job.type),
     h(
@@ -150,15 +161,15 @@ function headOf(job, { navigate, show }) {
         'div',
         { class: 'actions' },
         job.status === 'failed' ? act('Retry', retry, 'primary') : null,
-        isEnded && has('POST /api/jobs/{id}/rerun') ? act('Run again', () => rerun(job, navigate)) : null,
-        isEnded ? null : act('Cancel', cancel, 'danger'),
+        canRerun ? act('Run again', () => rerun(job, navigate)) : null,
+        isActive(job) ? act('Cancel', cancel, 'danger') : null,
       ),
     ),
   ];
 }
 
 function progressOf(job, seen) {
-  const hasSeenEnd = seen.some(({ text }) => text === job.status);
+  const hasSeenEnd = seen.some(({ text }) => text === stateText(job));
   const items = [
     { at: job.created_at, text: 'submitted' },
     ...(job.started_at ? [{ at: job.started_at, text: `started in the pool ${job.pool}` }] : []),
@@ -166,7 +177,6 @@ function progressOf(job, seen) {
     ...(isActive(job) || hasSeenEnd ? [] : [{ at: job.finished_at ?? job.updated_at, text: stateText(job) }]),
   ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [
-    job.error ? errorCard(job) : null,
     card(
       isActive(job) ? 'Progress' : 'Timeline',
       {},
@@ -181,7 +191,7 @@ function progressOf(job, seen) {
       ),
       stagesOf(job),
     ),
-  ].filter(Boolean);
+  ];
 }
 
 const between = (from, to) => durationText(Date.parse(to) - Date.parse(from));
@@ -268,7 +278,7 @@ function factsOf(job) {
         ['Attempt', String(job.attempt)],
         ['Profile', job.profile],
         ['Pool', has('GET /api/pools') ? h('a', { href: '#/pools' }, job.pool) : job.pool],
-        ['Submitted', `${dateTimeText(job.created_at)} (${agoText(job.created_at)})`],
+        ['Submitted', h('span', {}, `${dateTimeText(job.created_at)} (`, ago(job.created_at), ')')],
         ['Changed', dateTimeText(job.updated_at)],
         [
           job.retry_of_job_id ? 'Retry of' : 'Run again from',

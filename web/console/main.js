@@ -1,10 +1,11 @@
 import { has, root, signIn, signOut, whenSignedOut } from './api.js';
-import { announce, h } from './dom.js';
+import { announce, closeDialogs, h } from './dom.js';
 import { imagesView } from './images-view.js';
 import { jobView } from './job-view.js';
 import { jobsView } from './jobs-view.js';
 import { mediaView } from './media-view.js';
 import { mediumView } from './medium-view.js';
+import { renewTimes } from './parts.js';
 import { poolsView } from './pools-view.js';
 import { profileView } from './profile-view.js';
 import { profilesView } from './profiles-view.js';
@@ -18,6 +19,7 @@ import { submitView } from './submit-view.js';
 const element = (id) => document.getElementById(id);
 const main = element('main');
 let view = null;
+let shownPath = '';
 let isSignedIn = false;
 /** A file that was dropped, for the form. */
 let dropped = null;
@@ -27,6 +29,15 @@ const navigate = (path) => {
   else location.hash = path;
 };
 
+/** The text as it is where it is not encoded. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** @returns what a view is made of, and the tab that it belongs to */
 function viewOf(path, query) {
   const [, name = '', id] = path.split('/');
@@ -34,7 +45,7 @@ function viewOf(path, query) {
   if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', make: () => jobView({ ...known, id }) };
   if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', make: () => jobsView(known) };
   if (name === 'media' && id) {
-    const hash = decodeURIComponent(id);
+    const hash = decoded(id);
     return { tab: 'media', title: hash, make: () => mediumView({ ...known, hash }) };
   }
   if (name === 'new') {
@@ -52,7 +63,7 @@ function viewOf(path, query) {
 function operatingViewOf(name, id, known) {
   if (name === 'pools') return { tab: name, title: 'Pools', make: () => poolsView() };
   if (name === 'profiles') {
-    const profile = id ? decodeURIComponent(id) : null;
+    const profile = id ? decoded(id) : null;
     if (profile === null) return { tab: name, title: 'Profiles', make: () => profilesView() };
     return { tab: name, title: profile, make: () => profileView({ ...known, profile }) };
   }
@@ -66,7 +77,10 @@ function operatingViewOf(name, id, known) {
 
 function show() {
   if (!isSignedIn) return;
+  closeDialogs();
   const [path, search = ''] = location.hash.slice(1).split('?');
+  const focused = path === shownPath && main.contains(document.activeElement) ? document.activeElement.name : undefined;
+  shownPath = path;
   const { tab, title, make } = viewOf(path, new URLSearchParams(search));
   view?.destroy();
   view = make();
@@ -80,8 +94,9 @@ function show() {
     link.setAttribute('aria-current', 'page');
     link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
-  // Readers of the page begin with the new view.
-  main.focus({ preventScroll: true });
+  // Readers of the page begin with the new view, but who has changed a filter of a list goes on there.
+  const same = focused ? main.querySelector(`[name="${CSS.escape(focused)}"]`) : null;
+  (same ?? main).focus({ preventScroll: true });
 }
 
 async function enter(key) {
@@ -107,10 +122,12 @@ async function enter(key) {
 
 whenSignedOut((reason) => {
   isSignedIn = false;
+  closeDialogs();
   view?.destroy();
   view = null;
   main.replaceChildren();
   document.body.dataset.state = 'out';
+  document.title = 'Reelwright';
   element('sign-in-fault').textContent = reason;
   element('sign-in-fault').hidden = reason === '';
   element('key').focus();
@@ -122,22 +139,35 @@ element('sign-in').addEventListener('submit', (event) => {
 });
 element('sign-out').addEventListener('click', () => signOut());
 window.addEventListener('hashchange', show);
+// Its address is for pages without this script: here a fragment names a view.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+setInterval(renewTimes, 5000);
 
 let dragged = 0;
 const setDragged = (count) => {
   dragged = Math.max(0, count);
   document.body.toggleAttribute('data-dragged', dragged > 0 && isSignedIn && has('POST /api/uploads'));
 };
-window.addEventListener('dragenter', () => setDragged(dragged + 1));
-window.addEventListener('dragleave', () => setDragged(dragged - 1));
-window.addEventListener('dragover', (event) => event.preventDefault());
-window.addEventListener('drop', (event) => {
+/** Text that is dragged into a field is the browser's. */
+const onFiles = (name, run) =>
+  window.addEventListener(name, (event) => event.dataTransfer.types.includes('Files') && run(event));
+onFiles('dragenter', () => setDragged(dragged + 1));
+onFiles('dragleave', () => setDragged(dragged - 1));
+onFiles('dragover', (event) => event.preventDefault());
+onFiles('drop', (event) => {
   event.preventDefault();
   setDragged(0);
   const [file] = event.dataTransfer.files;
   if (!isSignedIn || file === undefined) return;
   if (!has('POST /api/uploads')) {
     announce('This server takes no uploads.', 'fault');
+    return;
+  }
+  if (view.takeFile) {
+    view.takeFile(file);
     return;
   }
   dropped = file;

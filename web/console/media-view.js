@@ -1,9 +1,9 @@
 import { api, has } from './api.js';
-import { h, icon } from './dom.js';
-import { agoText, durationText, isActive } from './format.js';
+import { h, icon, redraw } from './dom.js';
+import { durationText, isActive } from './format.js';
 import { imageAddress } from './links.js';
 import { newestFirst } from './newest-first.js';
-import { emptyState, progressBar } from './parts.js';
+import { ago, emptyState, progressBar } from './parts.js';
 import { imagesOf } from './results.js';
 
 // The board of media: a card for each hash with its cover, its preview while one looks at it, and the progress of its
@@ -11,6 +11,8 @@ import { imagesOf } from './results.js';
 
 const pollMs = 2000;
 const pageSize = 60;
+/** Active jobs that are asked for one by one, since many younger ones were submitted after them. */
+const askedMax = 12;
 const stillMoving = window.matchMedia('(prefers-reduced-motion: no-preference)');
 
 const read = async (page, signal) => {
@@ -40,7 +42,23 @@ export function mediaView() {
   };
 
   const isEmpty = () => cards.size === 0;
-  const { message, more } = newestFirst({ read, take, isEmpty, empty: noMedia, pageSize, pollMs, signal });
+  const isKnown = ({ hash, job_id: id }) => cards.get(hash)?.jobs.has(id) ?? false;
+  const readOlder = async (newest) => {
+    const isNewest = new Set(newest.map(({ job_id: id }) => id));
+    const active = [...cards.values()]
+      .flatMap(({ jobs }) => [...jobs.values()])
+      .filter((job) => isActive(job) && !isNewest.has(job.job_id));
+    // The running ones, then those that run next.
+    const first = active.toSorted(
+      (a, b) => a.status.localeCompare(b.status) || a.created_at.localeCompare(b.created_at),
+    );
+    const asked = await Promise.all(
+      first.slice(0, askedMax).map(({ job_id: id }) => api.job(id, signal).catch(() => null)),
+    );
+    return asked.filter(Boolean);
+  };
+  const list = { read, readOlder, take, isKnown, isEmpty, empty: noMedia, pageSize, pollMs, signal };
+  const { message, more } = newestFirst(list);
   const node = h(
     'div',
     { class: 'view scrolls' },
@@ -69,9 +87,8 @@ function draw(entry, jobs) {
   const preview = images.find(({ name }) => name === 'preview');
   const stream = jobs.find(({ results }) => results?.streaming);
   const drawn = JSON.stringify([
-    active?.progress,
-    active?.phase,
-    active?.job_id,
+    active && [active.job_id, active.status, active.progress, active.phase, active.eta, active.reason?.code],
+    jobs[0].job_id,
     jobs[0].status,
     cover?.key,
     preview?.key,
@@ -82,7 +99,8 @@ function draw(entry, jobs) {
   const before = entry.node.querySelector('img');
   const shownKey = cover?.key ?? preview?.key;
   // The image stays while only the progress changes.
-  const image = before?.dataset.key === shownKey ? before : coverImage(shownKey, preview?.key);
+  const image = before?.dataset.key === shownKey ? before : coverImage(shownKey);
+  if (image) image.dataset.preview = preview?.key ?? '';
   const { hash } = jobs[0];
   const frame = h(
     'div',
@@ -92,7 +110,8 @@ function draw(entry, jobs) {
   );
   const link = h('a', { class: 'cover-link', href: `#/media/${encodeURIComponent(hash)}` }, hash);
   const hover = (isShown) => () => image && showPreview(image, isShown);
-  entry.node.replaceChildren(
+  redraw(
+    entry.node,
     h(
       'article',
       {
@@ -126,14 +145,19 @@ function summaryOf([newest], stream) {
     newest.status === 'completed' ? null : newest.status,
     height > 0 ? `${height}p` : null,
     stream?.results.streaming.encrypted ? 'encrypted' : null,
-    agoText(newest.updated_at),
-  ];
-  return h('p', { class: newest.status === 'failed' ? 'soft fault' : 'soft' }, texts.filter(Boolean).join(' · '));
+  ].filter(Boolean);
+  const kind = newest.status === 'failed' ? 'soft fault' : 'soft';
+  return h(
+    'p',
+    { class: kind },
+    texts.map((text) => `${text} · `),
+    ago(newest.updated_at),
+  );
 }
 
-function coverImage(key, previewKey) {
+function coverImage(key) {
   if (key === undefined) return null;
-  const image = h('img', { alt: '', loading: 'lazy', decoding: 'async', dataset: { key, preview: previewKey ?? '' } });
+  const image = h('img', { alt: '', loading: 'lazy', decoding: 'async', dataset: { key } });
   // Retention may have removed it.
   image.addEventListener('error', () => image.removeAttribute('src'));
   void showStill(image, key);

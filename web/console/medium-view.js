@@ -1,13 +1,18 @@
 import { api, has } from './api.js';
 import { announce, confirmation, h } from './dom.js';
-import { agoText, bytesText, dateTimeText } from './format.js';
-import { card, emptyState, facts, faultState, statusBadge, whileDisabled } from './parts.js';
+import { bytesText, dateTimeText } from './format.js';
+import { ago, card, emptyState, facts, faultState, statusBadge, whileDisabled } from './parts.js';
 import { filesCard } from './files.js';
 import { imagesCard, imagesOf, playerCard, tracksCard } from './results.js';
 import { shareCard } from './share.js';
 
 // The page of one media: its player, its images and its jobs; where the server has the routes, its revisions, its
 // expiry and its deletion.
+
+function nullWhereUnknown(problem) {
+  if (problem.status === 404) return null;
+  throw problem;
+}
 
 /** The page of one media. @returns `{node, destroy()}` */
 export function mediumView({ hash, navigate }) {
@@ -16,7 +21,7 @@ export function mediumView({ hash, navigate }) {
     try {
       const [{ jobs }, medium] = await Promise.all([
         api.jobs({ hash, include: 'results', limit: 50 }),
-        has('GET /api/media/{hash}') ? api.media(hash).catch(() => null) : null,
+        has('GET /api/media/{hash}') ? api.media(hash).catch(nullWhereUnknown) : null,
       ]);
       node.removeAttribute('aria-busy');
       if (jobs.length === 0 && medium === null) {
@@ -47,7 +52,7 @@ function pageOf({ hash, jobs, medium, navigate, reload }) {
       {},
       statusBadge(job.status),
       h('a', { href: `#/jobs/${job.job_id}` }, job.type),
-      h('span', { class: 'soft' }, agoText(job.created_at)),
+      h('span', { class: 'soft' }, ago(job.created_at)),
     ),
   );
   return [
@@ -170,7 +175,7 @@ function revisionsCard({ hash, medium, reload }) {
           'li',
           {},
           h('code', {}, each.revision),
-          h('span', { class: 'soft' }, `${bytesText(each.bytes)}, ${agoText(each.created_at)}`),
+          h('span', { class: 'soft' }, `${bytesText(each.bytes)}, `, ago(each.created_at)),
           each.current ? h('strong', {}, 'current') : canChoose && each.playlist ? choose(each.revision) : null,
         ),
       ),

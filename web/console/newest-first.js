@@ -5,14 +5,19 @@ import { faultState } from './parts.js';
 
 /** How many of the newest are looked at again. */
 const polledItems = 20;
+/** Of a page, where more came since the last look. */
+const pageMax = 100;
+/** What came since the last look; more is found by the next reload. */
+const newestMax = 2000;
 
 /**
  * Reads until `signal` aborts. `read({limit, cursor}, signal)` gives `{items, cursor}`; `take(item, isOnTop)` shows an
- * item, which it may know; `empty()` is shown while `isEmpty()`.
+ * item, which it may know (`isKnown`); `empty()` is shown while `isEmpty()`; `readOlder(items, signal)` reads items
+ * again that may have changed and are not among the newest `items`.
  *
  * @returns the nodes `{message, more}`
  */
-export function newestFirst({ read, take, isEmpty, empty, pageSize, pollMs, signal }) {
+export function newestFirst({ read, readOlder, take, isKnown, isEmpty, empty, pageSize, pollMs, signal }) {
   const message = h('div', {});
   const more = h('button', { type: 'button', class: 'button', hidden: true }, 'Show more');
   let cursor;
@@ -36,10 +41,26 @@ export function newestFirst({ read, take, isEmpty, empty, pageSize, pollMs, sign
     while (!signal.aborted) {
       await new Promise((resolve) => setTimeout(resolve, pollMs));
       if (signal.aborted || document.hidden || cursor === undefined) continue;
-      const { items } = await read({ limit: polledItems }, signal).catch(() => ({ items: [] }));
-      for (const item of items.toReversed()) take(item, true);
-      if (items.length > 0) message.replaceChildren();
+      const items = await readNewest().catch(() => []);
+      const older = (await readOlder?.(items, signal).catch(() => [])) ?? [];
+      if (signal.aborted) return;
+      for (const item of [...items.toReversed(), ...older]) take(item, true);
+      const showsFault = message.querySelector('[role=alert]') !== null;
+      if (items.length > 0 && !showsFault) message.replaceChildren();
     }
+  }
+
+  /** The newest, down to one that is known. */
+  async function readNewest() {
+    const { items, cursor: after } = await read({ limit: polledItems }, signal);
+    const found = [...items];
+    let next = after;
+    while (next !== null && !found.some(isKnown) && found.length < newestMax) {
+      const page = await read({ limit: pageMax, cursor: next }, signal);
+      found.push(...page.items);
+      next = page.cursor;
+    }
+    return found;
   }
 
   more.addEventListener('click', () => void loadPage());

@@ -1,5 +1,5 @@
 import { h } from './dom.js';
-import { doingText, isActive } from './format.js';
+import { agoText, dateTimeText, doingText, durationText, isActive } from './format.js';
 
 // Parts that several views show.
 
@@ -73,12 +73,35 @@ export function faultState(problem, retry) {
   );
 }
 
-/** Runs what a button does: it is disabled meanwhile. */
+/** Runs what a button does: it is disabled meanwhile, and has the focus again then. */
 export async function whileDisabled(button, run) {
+  const hadFocus = document.activeElement === button;
   button.disabled = true;
   try {
     await run();
   } finally {
     button.disabled = false;
+    if (hadFocus && document.activeElement === document.body) button.focus({ preventScroll: true });
+  }
+}
+
+const sinceTexts = {
+  ago: agoText,
+  waited: (time) => durationText(Date.now() - Date.parse(time)),
+};
+
+const since = (kind, time) =>
+  h('time', { datetime: time, title: dateTimeText(time), dataset: { since: kind } }, sinceTexts[kind](time));
+
+/** `5 min ago`, which `renewTimes` keeps true. */
+export const ago = (time) => since('ago', time);
+
+/** `5 min` from a time until now. */
+export const waited = (time) => since('waited', time);
+
+export function renewTimes() {
+  for (const node of document.querySelectorAll('time[data-since]')) {
+    const text = sinceTexts[node.dataset.since](node.dateTime);
+    if (node.textContent !== text) node.textContent = text;
   }
 }

@@ -1,7 +1,7 @@
 import { api } from './api.js';
 import { h, redraw } from './dom.js';
-import { durationText, reasonTextOf } from './format.js';
-import { card, faultState } from './parts.js';
+import { reasonTextOf } from './format.js';
+import { card, faultState, waited } from './parts.js';
 
 // The runner pools: what runs, what waits and why.
 
@@ -68,9 +68,7 @@ function poolCard({ name, queue, running, waiting, oldest_waiting_at: oldest, re
       { class: 'numbers' },
       h('div', {}, h('dt', {}, 'Running'), h('dd', {}, number(running))),
       h('div', {}, h('dt', {}, 'Waiting'), h('dd', {}, isAll ? number(waiting) : `${number(countedMax)} or more`)),
-      oldest === null
-        ? null
-        : h('div', {}, h('dt', {}, 'Longest wait'), h('dd', {}, durationText(Date.now() - Date.parse(oldest)))),
+      oldest === null ? null : h('div', {}, h('dt', {}, 'Longest wait'), h('dd', {}, waited(oldest))),
     ),
     reasons.length === 0
       ? h('p', { class: 'soft' }, 'Nothing waits.')

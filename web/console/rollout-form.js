@@ -1,6 +1,6 @@
 import { api, has } from './api.js';
 import { announce, h } from './dom.js';
-import { field, showFaults } from './form.js';
+import { field, incomplete, showFaults } from './form.js';
 import { card } from './parts.js';
 
 // The form that starts a rollout. Numbers go to the server as they are written, which says what is wrong with them.
@@ -23,7 +23,9 @@ export function rolloutForm({ navigate, query }) {
   const onsubmit = async (event) => {
     event.preventDefault();
     summary.hidden = true;
-    showFaults(all, []);
+    const unread = incomplete(all);
+    showFaults(all, unread);
+    if (unread.length > 0) return;
     start.disabled = true;
     try {
       const { rollout_id: id } = await api.beginRollout(bodyOf(fields, withCanary.checked));

@@ -1,7 +1,7 @@
 import { api } from './api.js';
 import { announce, confirmation, h, redraw } from './dom.js';
-import { agoText, dateTimeText } from './format.js';
-import { card, facts, faultState, whileDisabled } from './parts.js';
+import { dateTimeText } from './format.js';
+import { ago, card, facts, faultState, whileDisabled } from './parts.js';
 import { countsBar, isActiveRollout, outcomeFacts, rolloutBadge, whichText } from './rollout-parts.js';
 
 // The page of a rollout: what became of its media, its gate, its failures, and what one can do.
@@ -192,7 +192,7 @@ function specCard(rollout) {
       ['Core hours today', hours ? `${rollout.core_hours_today} of ${hours}` : String(rollout.core_hours_today)],
       ['Cores counted for a rerun', String(cores)],
       ['Not chosen', left.map(([why, number]) => `${number} ${why.replaceAll('_', ' ')}`).join(', ')],
-      ['Started', `${dateTimeText(rollout.created_at)} (${agoText(rollout.created_at)})`],
+      ['Started', h('span', {}, `${dateTimeText(rollout.created_at)} (`, ago(rollout.created_at), ')')],
       ['Ended', rollout.finished_at ? dateTimeText(rollout.finished_at) : null],
       ['Id', h('code', { class: 'break' }, rollout.rollout_id)],
     ]),

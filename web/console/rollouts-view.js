@@ -1,8 +1,7 @@
 import { api } from './api.js';
 import { h, redraw } from './dom.js';
-import { agoText } from './format.js';
 import { newestFirst } from './newest-first.js';
-import { emptyState } from './parts.js';
+import { ago, emptyState } from './parts.js';
 import { countsBar, gateText, rolloutBadge, savedText, whichText } from './rollout-parts.js';
 
 // The list of rollouts, newest first.
@@ -37,7 +36,8 @@ export function rolloutsView() {
   };
 
   const isEmpty = () => entries.size === 0;
-  const { message, more } = newestFirst({ read, take, isEmpty, empty: noRollouts, pageSize, pollMs, signal });
+  const isKnown = ({ rollout_id: id }) => entries.has(id);
+  const { message, more } = newestFirst({ read, take, isKnown, isEmpty, empty: noRollouts, pageSize, pollMs, signal });
   const node = h(
     'div',
     { class: 'view page' },
@@ -64,7 +64,7 @@ const noRollouts = () =>
 function tileOf(rollout) {
   const { rollout_id: id, spec, media, created_at: at } = rollout;
   const saved = savedText(media);
-  const texts = [gateText(rollout), saved === null ? null : `saved ${saved}`, `started ${agoText(at)}`];
+  const texts = [gateText(rollout), saved === null ? null : `saved ${saved}`].filter(Boolean);
   return h(
     'article',
     { class: 'card tile-row', dataset: { gate: String(rollout.gate?.passed ?? '') } },
@@ -76,6 +76,12 @@ function tileOf(rollout) {
     ),
     h('p', { class: 'soft' }, whichText(spec.which)),
     countsBar(media, `Media of the rollout to ${spec.to_profile}`),
-    h('p', { class: 'soft' }, texts.filter(Boolean).join(' · ')),
+    h(
+      'p',
+      { class: 'soft' },
+      texts.map((text) => `${text} · `),
+      'started ',
+      ago(at),
+    ),
   );
 }

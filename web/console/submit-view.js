@@ -88,12 +88,21 @@ export function submitView({ navigate, file }) {
   const summary = h('p', { class: 'fault', role: 'alert', hidden: true });
   const submit = h('button', { type: 'submit', class: 'button primary' }, 'Submit the job');
 
+  let example = '';
   const showOptions = () => {
     fields.profile.node.hidden = !has('GET /api/profiles') || !streamTypes.includes(type.value);
-    const example = optionExamples[type.value];
-    fields.options.input.value = Object.keys(example).length === 0 ? '' : JSON.stringify(example, null, 2);
+    const { input } = fields.options;
+    // What a person wrote stays.
+    if (input.value.trim() !== '' && input.value !== example) return;
+    const options = optionExamples[type.value];
+    example = Object.keys(options).length === 0 ? '' : JSON.stringify(options, null, 2);
+    input.value = example;
   };
-  type.addEventListener('change', showOptions);
+  let isTypeChosen = false;
+  type.addEventListener('change', () => {
+    isTypeChosen = true;
+    showOptions();
+  });
   showOptions();
 
   const fail = (text, faults = []) => {
@@ -144,16 +153,22 @@ export function submitView({ navigate, file }) {
     }
   };
 
+  let madeHash = '';
   const onUploaded = (source, { name, type: contentType }) => {
     fields.source.input.value = source;
-    if (fields.hash.input.value === '') fields.hash.input.value = hashFor(name);
+    const hash = fields.hash.input;
+    // The hash of an earlier file would name another media.
+    if (hash.value.trim() === '' || hash.value === madeHash) {
+      madeHash = hashFor(name);
+      hash.value = madeHash;
+    }
     // A cover needs a video, so audio is a stream alone.
     const typeOf = { image: 'image:thumbnail', audio: 'video:transcode' };
-    type.value = typeOf[contentType.split('/')[0]] ?? 'video:full';
+    if (!isTypeChosen) type.value = typeOf[contentType.split('/')[0]] ?? 'video:full';
     showOptions();
-    submit.focus();
+    if (!form.contains(document.activeElement)) submit.focus();
   };
-  const upload = has('POST /api/uploads') ? uploadCard({ onUploaded, signal: stopping.signal, file }) : null;
+  const upload = has('POST /api/uploads') ? uploadCard({ onUploaded, signal: stopping.signal }) : null;
   const form = h(
     'form',
     { class: 'form', novalidate: true, onsubmit: onSubmit },
@@ -165,16 +180,23 @@ export function submitView({ navigate, file }) {
     'div',
     { class: 'view page narrow' },
     h('header', { class: 'page-head' }, h('h1', {}, 'Submit a job')),
-    h('div', { class: 'stack' }, upload, card('Job', {}, form)),
+    h('div', { class: 'stack' }, upload?.node, card('Job', {}, form)),
   );
-  return { node, destroy: () => stopping.abort() };
+  if (file) void upload?.take(file);
+  return { node, takeFile: upload?.take, destroy: () => stopping.abort() };
 }
 
-function uploadCard({ onUploaded, signal, file }) {
+/** @returns `{node, take(file)}`; a file that is taken ends the upload of another one */
+function uploadCard({ onUploaded, signal }) {
   const state = h('p', { class: 'soft', role: 'status' }, 'Drop a file anywhere on this page, or choose one.');
   const bar = h('progress', { class: 'upload-bar', max: 1, value: 0, 'aria-label': 'Upload', hidden: true });
   const input = h('input', { type: 'file', 'aria-label': 'File to upload', accept: 'video/*,audio/*,image/*' });
+  let upload = new AbortController();
   const take = async (chosen) => {
+    upload.abort();
+    const own = new AbortController();
+    upload = own;
+    const ending = AbortSignal.any([signal, own.signal]);
     input.disabled = true;
     bar.hidden = false;
     const began = Date.now();
@@ -184,16 +206,16 @@ function uploadCard({ onUploaded, signal, file }) {
       state.textContent = `${chosen.name}: ${Math.round(share * 100)} % of ${bytesText(chosen.size)}, ${bytesText(rate)} a second`;
     };
     try {
-      const source = await uploadFile(chosen, { signal, onProgress });
+      const source = await uploadFile(chosen, { signal: ending, onProgress });
       state.textContent = `${chosen.name} is uploaded. Check the fields below, then submit the job.`;
       onUploaded(source, chosen);
     } catch (problem) {
-      if (!signal.aborted) state.textContent = `The upload failed. ${problem.message}`;
+      const texts = (problem.faults ?? []).map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`);
+      if (!ending.aborted) state.textContent = ['The upload failed.', problem.message, ...texts].join(' ');
     } finally {
-      input.disabled = false;
+      if (upload === own) input.disabled = false;
     }
   };
   input.addEventListener('change', () => input.files[0] && void take(input.files[0]));
-  if (file) void take(file);
-  return card('Upload', {}, h('div', { class: 'upload' }, input, bar, state));
+  return { node: card('Upload', {}, h('div', { class: 'upload' }, input, bar, state)), take };
 }

@@ -76,12 +76,16 @@ export function createVirtualList({ scroller, keyOf, create, update, onRange }) 
   });
 
   return {
-    /** `added`: rows that are new above the view; what is in view stays there. */
-    show(newItems, { added = 0 } = {}) {
+    /** What is in view stays there when rows come above it. */
+    show(newItems) {
+      const height = rowHeight();
+      const top = Math.floor(scroller.scrollTop / height);
+      const key = scroller.scrollTop > 0 && top < items.length ? keyOf(items[top]) : null;
       items = newItems;
-      if (added > 0 && scroller.scrollTop > 0) {
-        sizer.style.height = `${items.length * rowHeight()}px`;
-        scroller.scrollTop += added * rowHeight();
+      const index = key === null ? -1 : items.findIndex((item) => keyOf(item) === key);
+      if (index > top) {
+        sizer.style.height = `${items.length * height}px`;
+        scroller.scrollTop += (index - top) * height;
       }
       schedule();
     },

@@ -1,5 +1,5 @@
 import { api } from './api.js';
-import { announce, copyButton, h } from './dom.js';
+import { announce, copyButton, h, redraw } from './dom.js';
 import { dateTimeText } from './format.js';
 import { card, facts, whileDisabled } from './parts.js';
 
@@ -7,8 +7,11 @@ import { card, facts, whileDisabled } from './parts.js';
 
 export const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
 
+/** What each place shows, as text: while a delivery is waited for, it is asked for every few seconds. */
+const drawnIn = new WeakMap();
+
 /** The bytes that are sent, indented to be read; the button copies them as they are. */
-function bodyOf(body) {
+function bodyOf(body, isOpen) {
   if (body === null) return null;
   let text = body;
   try {
@@ -18,7 +21,7 @@ function bodyOf(body) {
   }
   return h(
     'details',
-    { class: 'webhook-body' },
+    { class: 'webhook-body', open: isOpen },
     h('summary', {}, 'Body'),
     h('pre', { tabindex: 0, role: 'region', 'aria-label': 'Body of the webhook' }, text),
     copyButton('Copy the body', () => body),
@@ -28,6 +31,10 @@ function bodyOf(body) {
 export async function showWebhook(place, job, reload) {
   const found = await api.callbacks(job.job_id).catch(() => null);
   if (found === null || found.callback_url === null) return;
+  const drawn = JSON.stringify(found);
+  if (drawnIn.get(place) === drawn) return;
+  drawnIn.set(place, drawn);
+  const isOpen = place.querySelector('details')?.open ?? false;
   const again = h('button', { type: 'button', class: 'button small' }, 'Deliver again');
   again.addEventListener('click', () =>
     whileDisabled(again, async () => {
@@ -50,7 +57,8 @@ export async function showWebhook(place, job, reload) {
         h('span', { class: 'soft' }, `${dateTimeText(attempt.started_at)}, ${attempt.duration_ms} ms`),
       ),
     );
-  place.replaceChildren(
+  redraw(
+    place,
     card(
       'Webhook',
       { actions: found.event_id === null || found.callback_status === 'pending' ? null : again },
@@ -59,7 +67,7 @@ export async function showWebhook(place, job, reload) {
         ['Address', h('code', { class: 'break' }, found.callback_url)],
         ['Next attempt', found.next_attempt_at ? dateTimeText(found.next_attempt_at) : null],
       ]),
-      bodyOf(found.body),
+      bodyOf(found.body, isOpen),
       attempts.length === 0 ? null : h('ol', { class: 'attempts', 'aria-label': 'Attempts, newest first' }, attempts),
     ),
   );
