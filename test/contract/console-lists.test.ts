@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
@@ -71,6 +71,12 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     const doing = page.locator('.sizer .row', { hasText: 'waiting-' }).locator('.doing');
     await expect.poll(async () => new Set(await doing.allInnerTexts()), slow).toEqual(new Set(['behind other jobs']));
     expect(await doing.count()).toBeGreaterThan(15);
+    for (let press = 1; press <= 25; press += 1) await page.keyboard.press('ArrowDown');
+    expect(await focusedIn(page)).toBe('waiting-6');
+    const [focused, scroller] = [await row('waiting-6').boundingBox(), await page.locator('.rows').boundingBox()];
+    expect((focused?.y ?? 0) + (focused?.height ?? 0)).toBeLessThanOrEqual(
+      (scroller?.y ?? 0) + (scroller?.height ?? 0),
+    );
   });
 
   it('C31.4: of many jobs that come at once none is left out, and what is in view stays there', async () => {
@@ -135,6 +141,8 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     const ends = page.locator('.timeline li', { hasText: 'cancelled, attempt 2' });
     expect(await ends.count()).toBe(1);
     expect(await page.locator('.actions button').count()).toBe(0);
+    await goTo(page, '#/jobs?hash=second-attempt');
+    await expect.poll(() => row('second-attempt').innerText(), slow).toContain('video:cover · attempt 2');
   });
 
   it('C31.5: open texts of a job stay open while its webhook is waited for, and markup in them is text', async () => {
@@ -220,6 +228,51 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await expect.poll(() => first.innerText(), slow).toBe('5 h ago');
     await other.page.clock.fastForward(3 * 3_600_000);
     await expect.poll(() => first.innerText(), slow).toBe('8 h ago');
+    await other.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await goTo(other.page, `#/jobs/${running}`);
+    await other.page.click('[aria-label="Copy the id"]');
+    const toast = other.page.locator('.toast');
+    await expect.poll(() => toast.allInnerTexts(), slow).toEqual(['Copied.']);
+    expect(await other.page.evaluate('navigator.clipboard.readText()')).toBe(running);
+    await other.page.clock.fastForward(7000);
+    await expect.poll(() => toast.count(), slow).toBe(0);
+  });
+
+  it('C31.4: a view that was left, or is in the background, asks the service for nothing', async () => {
+    const other = await openPage(browser);
+    onTestFinished(() => other.page.context().close());
+    await other.page.clock.install();
+    await enterConsole(other.page, { url: `${api.url}/console/#/pools`, key: apiKey });
+    const views = [
+      ['#/media', '.tile'],
+      ['#/jobs', '.sizer .row'],
+      [`#/jobs/${running}`, '.percent'],
+      ['#/rollouts', '.empty'],
+      ['#/pools', '.pool'],
+    ] as const;
+    const asked: string[] = [];
+    const watch = (sent: Request) => void asked.push(new URL(sent.url()).pathname);
+    /** The requests of the page until it has asked for the profiles, a minute after now. */
+    const askedInAMinute = async () => {
+      await other.page.waitForLoadState('networkidle');
+      asked.length = 0;
+      other.page.on('request', watch);
+      await other.page.clock.fastForward(60_000);
+      await other.page.evaluate(`fetch('../api/profiles')`);
+      other.page.off('request', watch);
+      return new Set(asked);
+    };
+    for (const [view, shown] of views) {
+      await goTo(other.page, view);
+      await other.page.locator(shown).first().waitFor(slow);
+      await other.page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`);
+      if (!view.startsWith('#/jobs/'))
+        expect([view, await askedInAMinute()]).toEqual([view, new Set(['/api/profiles'])]);
+      await other.page.evaluate('delete document.hidden');
+    }
+    await goTo(other.page, '#/profiles');
+    await other.page.locator('tbody tr').first().waitFor(slow);
+    expect(await askedInAMinute()).toEqual(new Set(['/api/profiles']));
   });
 
   it('C31.3: a key that is not accepted any longer is forgotten, and what was shown with it', async () => {

@@ -7,7 +7,7 @@ import { jobErrorCodes } from '#domain/errors.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
-import { faultsOf } from '../../testing/console-page.ts';
+import { faultsOf, goTo } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { partlyFailedResults } from './results.ts';
 
@@ -315,7 +315,8 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
       ...track,
       quality: { measure: 'vmaf' as const, score: 95 - index, crf: 23 + index },
     }));
-    await api.complete(id, { ...results, video_tracks: scored });
+    const warnings = [{ code: 'odd_source', message: 'It is <odd>.' }];
+    await api.complete(id, { ...results, video_tracks: scored, warnings });
     const { page } = await enter(`#/jobs/${id}`);
     const rows = page.locator('tbody tr', { hasText: 'Video' });
     await expect.poll(() => rows.count(), slow).toBe(scored.length);
@@ -329,7 +330,14 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
         ),
       );
     expect(widths.filter((share) => share === '100%')).toHaveLength(1);
+    expect(await page.locator('tbody').innerText()).toMatch(/Audio\s+en\s+aac, 2 ch[\s\S]*alternate/);
+    expect(await page.locator('.card:has(h2:text-is("Warnings"))').innerText()).toMatch(/odd_source\s+It is <odd>\./);
     expect(await faultsOf(page)).toEqual([]);
+    await goTo(page, '#/media');
+    const tile = page.locator('.tile', { hasText: 'scored' });
+    await expect
+      .poll(() => tile.innerText(), slow)
+      .toMatch(/\d+ (?:s|min)\s+scored\s+\d+p · (?:encrypted · )?(?:now|.* ago)/);
   });
 
   it('C31.14: lost results are shown, and the job is made again', async () => {
@@ -339,7 +347,8 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await api.putMedia(key, bytes, 'image/jpeg');
     await api.complete(id, { key, format: 'jpg', size: bytes.length, width: 640, height: 360, timestamp_sec: 4 });
     const { page } = await enter(`#/jobs/${id}`);
-    await page.locator('.shot').first().waitFor(slow);
+    await page.locator('.shot a[href*="/thumb/"]').first().waitFor(slow);
+    expect(await page.locator('.shot').innerText()).toMatch(/cover\s+640 × 360 · \d+(?:\.\d)? k?B/);
     expect(await page.locator('.notice').count()).toBe(0);
     await api.d.media.delete([key]);
     await page.reload();
@@ -410,6 +419,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     );
     const { page } = await enter('#/jobs?status=cancelled');
     await page.locator('.sizer .row').first().waitFor();
+    expect(await page.locator('.count').innerText()).toMatch(/^\d+\+ jobs$/);
     await page.evaluate(`
       globalThis.long = [];
       new PerformanceObserver((list) => {

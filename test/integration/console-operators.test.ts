@@ -230,6 +230,14 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     expect(shown).toMatch(/39 done\s+2 running\s+1 failed\s+1,910 planned/);
     expect(shown).toContain('canary is being made · saved 3.1 GB of 7.2 GB (43 %)');
     expect(await rows.filter({ hasText: 'To mobile' }).innerText()).toContain('canary failed its gate');
+    const planned = (count: number) =>
+      api.d.database.pool.query('update rollout_counts set planned = $2 where rollout_id = $1 and not is_canary', [
+        ids.canary,
+        count,
+      ]);
+    await planned(1911);
+    await expect.poll(() => rows.filter({ hasText: 'made by default' }).innerText(), slow).toContain('1,911 planned');
+    await planned(1910);
     await rows.filter({ hasText: 'movie-' }).locator('a').click();
     const badge = page.locator('.title-line .badge');
     await expect.poll(() => badge.innerText(), slow).toBe('running, paused');
@@ -253,6 +261,10 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
         /not judged yet[\s\S]*Mean score\s+92\.3[\s\S]*94\.9 before, 92\.3 after[\s\S]*Mean score, at least\s+88/,
       );
     expect(await page.locator('.job-list').innerText()).toMatch(/movie-9\s+corrupt_input/);
+    await api.d.database.pool.query(`update rollout_counts set done = 40 where rollout_id = $1 and is_canary`, [
+      ids.canary,
+    ]);
+    await expect.poll(() => page.locator('.counts').first().innerText(), slow).toContain('40 done');
     const status = async () => (await api.call(`/api/rollouts/${ids.canary}`)).json.status;
     await page.click('.actions >> text=Cancel');
     await page.locator('dialog').waitFor();
