@@ -168,4 +168,54 @@ describe('the streams of a source', () => {
     const unstated = { ...audio, channels, channel_layout: 'unknown' };
     expect(read([video, unstated]).audio.map(({ channelLayout }) => channelLayout)).toEqual([layout]);
   });
+
+  it.each([
+    ['of an unknown codec', { codec_name: 'unknown' }],
+    ['without a codec', { codec_name: undefined }],
+    ['without channels', { channels: 0 }],
+    ['without a sample rate', { sample_rate: undefined }],
+    ['with a sample rate of zero', { sample_rate: '0' }],
+  ])('an audio stream %s is left out', (_, more) => {
+    const { audio: tracks, warnings } = read([video, { ...audio, ...more }]);
+    expect([tracks, warnings.map(({ code }) => code)]).toEqual([[], ['audio_track_skipped']]);
+  });
+
+  it('languages, dubs and captions are read as containers write them', () => {
+    const { audio: tracks, subtitles } = read([
+      video,
+      { ...audio, tags: { LANGUAGE: 'ger' }, disposition: { dub: 1 } },
+      { index: 2, codec_type: 'subtitle', codec_name: 'ass', tags: { LANGUAGE: 'fre' }, disposition: { captions: 1 } },
+      { index: 3, codec_type: 'subtitle', codec_name: 'webvtt', disposition: { hearing_impaired: 1 } },
+    ]);
+    expect(tracks.map(({ language, role }) => [language, role])).toEqual([['ger', 'dub']]);
+    expect(subtitles.map(({ language, isHearingImpaired }) => [language, isHearingImpaired])).toEqual([
+      ['fre', true],
+      [undefined, true],
+    ]);
+  });
+
+  it('encrypted subtitles, and images of no language, are named in the warning', () => {
+    const { subtitles, warnings } = read([
+      video,
+      { index: 2, codec_type: 'subtitle', codec_name: 'subrip', codec_tag_string: 'encv' },
+      { index: 3, codec_type: 'subtitle', codec_name: 'dvd_subtitle' },
+    ]);
+    expect(subtitles).toEqual([]);
+    expect(warnings[0]?.message).toMatch(/left out: stream 2 \(subrip\), stream 3 \(dvd_subtitle\)\.$/);
+  });
+
+  it('a broadcast begins with its first video or audio, and other containers where they say', () => {
+    const data = { index: 2, codec_type: 'data', start_time: '1.0' };
+    const streams = [{ ...video, start_time: '9.5' }, { ...audio, start_time: '9.0' }, data];
+    expect(read(streams, { format_name: 'mpegts', start_time: '1.0' }).startSec).toBe(9);
+    expect(read([data], { format_name: 'mpegts', start_time: '1.0' }).startSec).toBe(1);
+    expect(read(streams, { start_time: '1.0' }).startSec).toBe(1);
+  });
+
+  it('the first video stream is taken where none is the default, and pictures of a timeline never are', () => {
+    const plain = { ...video, disposition: {} };
+    const pictures = { ...video, disposition: { timed_thumbnails: 1 } };
+    expect(read([audio, { ...plain, index: 4 }, { ...plain, index: 5 }]).video?.index).toBe(4);
+    expect(read([pictures, { ...plain, index: 1 }]).video?.index).toBe(1);
+  });
 });
