@@ -41,39 +41,60 @@ interface ScannedSource {
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`
  */
 export async function scanPackets(source: ScannedSource, context: StepContext): Promise<PacketScan> {
-  const timeline = new PacketTimeline();
-  const audio = new Set(source.audio.map(({ streamIndex }) => streamIndex));
-  const close = containersWithJumps.includes(source.container) ? jumpCloser() : (packet: PacketTime) => packet.timeSec;
-  const keyTimesSec: number[] = [];
-  let isContinuous = true;
-  let packets = 0;
-  const onStdoutLine = (line: string) => {
-    const packet = parsePacketTime(line);
-    if (packet === null) return;
-    const isVideo = packet.streamIndex === source.video?.streamIndex;
-    if (packet.isDiscarded) {
-      if (isVideo) isContinuous = false;
-      return;
-    }
-    const closedSec = close(packet);
-    if (closedSec !== packet.timeSec) isContinuous = false;
-    const timeSec = closedSec - source.startSec;
-    if (isVideo) {
-      timeline.addFrame(timeSec, packet.durationSec);
-      const isApart = timeSec - (keyTimesSec.at(-1) ?? Number.NEGATIVE_INFINITY) >= keyDistanceSecMin;
-      if (packet.isKey && isApart) keyTimesSec.push(timeSec);
-    } else if (audio.has(packet.streamIndex)) timeline.addAudio(timeSec, packet.durationSec);
-    else return;
-    packets += 1;
-    if (packets > packetsMax) throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
-  };
+  const scanner = new PacketScanner(source);
   const command = streamPacketsCommand(context.program('ffprobe'), source.path);
+  const onStdoutLine = (line: string) => scanner.line(line);
   const run = { timeoutMs: scanTimeoutMs, failure: unreadable, onStdoutLine, stdoutBytesMax: 0 };
   await runTool(command, run, context);
-  const totals = timeline.totals();
-  if ((source.video === null ? totals.packets : totals.frames) === 0)
-    throw new KnownProblem(unreadable.code, unreadable.message);
-  return { ...totals, keyTimesSec, isContinuous };
+  return scanner.end();
+}
+
+/** Takes the lines of `streamPacketsCommand`. */
+export class PacketScanner {
+  readonly #source: Omit<ScannedSource, 'path'>;
+  readonly #audio: ReadonlySet<number>;
+  readonly #close: (packet: PacketTime) => number;
+  readonly #timeline = new PacketTimeline();
+  readonly #keyTimesSec: number[] = [];
+  #isContinuous = true;
+  #packets = 0;
+
+  constructor(source: Omit<ScannedSource, 'path'>) {
+    this.#source = source;
+    this.#audio = new Set(source.audio.map(({ streamIndex }) => streamIndex));
+    this.#close = containersWithJumps.includes(source.container) ? jumpCloser() : ({ timeSec }) => timeSec;
+  }
+
+  /** @throws KnownProblem `limit_exceeded` */
+  line(line: string): void {
+    const packet = parsePacketTime(line);
+    if (packet === null) return;
+    const isVideo = packet.streamIndex === this.#source.video?.streamIndex;
+    if (packet.isDiscarded) {
+      if (isVideo) this.#isContinuous = false;
+      return;
+    }
+    const closedSec = this.#close(packet);
+    if (closedSec !== packet.timeSec) this.#isContinuous = false;
+    const timeSec = closedSec - this.#source.startSec;
+    if (isVideo) {
+      this.#timeline.addFrame(timeSec, packet.durationSec);
+      const isApart = timeSec - (this.#keyTimesSec.at(-1) ?? Number.NEGATIVE_INFINITY) >= keyDistanceSecMin;
+      if (packet.isKey && isApart) this.#keyTimesSec.push(timeSec);
+    } else if (this.#audio.has(packet.streamIndex)) this.#timeline.addAudio(timeSec, packet.durationSec);
+    else return;
+    this.#packets += 1;
+    if (this.#packets > packetsMax)
+      throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
+  }
+
+  /** @throws KnownProblem `corrupt_input` when there was no packet of the video, or of the audio without one */
+  end(): PacketScan {
+    const totals = this.#timeline.totals();
+    if ((this.#source.video === null ? totals.packets : totals.frames) === 0)
+      throw new KnownProblem(unreadable.code, unreadable.message);
+    return { ...totals, keyTimesSec: this.#keyTimesSec, isContinuous: this.#isContinuous };
+  }
 }
 
 /** Times without jumps, as ffmpeg gives them to decoders: after a jump a stream goes on where it was. */
