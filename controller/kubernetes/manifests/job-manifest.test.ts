@@ -51,9 +51,29 @@ it('a Job of one pod starts no second one, ends with time for its pod to begin, 
     parallelism: 1,
     backoffLimit: 0,
     podReplacementPolicy: 'Failed',
+    podFailurePolicy: {
+      rules: [
+        { action: 'FailJob', onExitCodes: { operator: 'In', values: [10] } },
+        { action: 'FailJob', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+      ],
+    },
     activeDeadlineSeconds: 3_600 + 600 + 60,
     ttlSecondsAfterFinished: 91,
   });
+});
+
+it('a Job and its pod are labelled with job, attempt, pool and unit, and name the MediaJob', () => {
+  const { job: made, metadata } = podOf({});
+  const labels = {
+    'reelwright.dev/job-id': job.id,
+    'reelwright.dev/attempt': '1',
+    'reelwright.dev/pool': 'default',
+    'reelwright.dev/unit': 'whole',
+  };
+  for (const of of [made.metadata, metadata]) {
+    expect(of?.labels).toEqual(labels);
+    expect(of?.annotations).toMatchObject({ 'reelwright.dev/media-job': 'mj-1' });
+  }
 });
 
 describe('the runner pod of a Job', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { exampleTemplate } from '../../../testing/k8s/example-template.ts';
 import { exampleJob } from '../../../testing/example-job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import { jobManifest } from './job-manifest.ts';
+import { jobManifest, jobManifestsOf } from './job-manifest.ts';
 import { type JobTemplate, templateHash } from './job-template.ts';
 import { templateAnnotation } from '../snapshots/names.ts';
 
@@ -70,6 +70,14 @@ describe('the Job of an attempt', () => {
     const hash = templateHash({ concurrency: 1 }, template);
     expect(made().metadata?.annotations?.[templateAnnotation]).toBe(hash);
     expect(templateHash({ concurrency: 9 }, template)).toBe(hash);
+    const manifests = jobManifestsOf(template);
+    const isOf = (annotations: Record<string, string>, nodeSelector = {}) =>
+      manifests.isOutdated({ annotations }, { concurrency: 9, nodeSelector });
+    const made9 = templateHash({ concurrency: 9, nodeSelector: {} }, template);
+    expect(isOf({ [templateAnnotation]: made9 })).toBe(false);
+    expect(isOf({ [templateAnnotation]: made9 }, { a: 'b' })).toBe(true);
+    // Of a version without hashes: it cannot be said.
+    expect(isOf({})).toBe(false);
     expect(templateHash({ concurrency: 1, nodeSelector: { a: 'b' } }, template)).not.toBe(hash);
     expect(templateHash({ concurrency: 1 }, { ...template, image: { ...template.image, name: 'runner:2' } })).not.toBe(
       hash,

@@ -44,7 +44,12 @@ describe('the Job of units', () => {
   it('the Job of chunks has a pod for each that is not finished, and repeats those that are disrupted', () => {
     const { spec, metadata } = made('chunk');
     expect(spec).toMatchObject({ completionMode: 'Indexed', completions: 2, parallelism: 2, backoffLimitPerIndex: 2 });
-    expect(spec?.podFailurePolicy?.rules.map(({ action }) => action)).toEqual(['FailJob', 'Ignore', 'Ignore']);
+    expect(spec?.podReplacementPolicy).toBe('Failed');
+    expect(spec?.podFailurePolicy?.rules).toEqual([
+      { action: 'FailJob', onExitCodes: { operator: 'In', values: [10] } },
+      { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+      { action: 'Ignore', onExitCodes: { operator: 'In', values: [143] } },
+    ]);
     // Hours of chunks in turn are no reason to stop the Job; each pod has its own deadline.
     expect(spec?.activeDeadlineSeconds).toBeUndefined();
     expect(spec?.template.spec?.activeDeadlineSeconds).toBe(21_600);

@@ -38,6 +38,13 @@ describe('a pod with an added container', () => {
     expect(pod.hasRunningSidecar).toBe(false);
   });
 
+  it('a pod with a native sidecar, which Kubernetes ends by itself, is not kept running by it', () => {
+    const initContainerStatuses = [status('mesh', running), status('fetch', ended), status('process', ended)];
+    const containerStatuses = [status('publish', ended)];
+    const pod = trimPod({ metadata: {}, status: { phase: 'Running', initContainerStatuses, containerStatuses } });
+    expect([isPodOver(pod), pod.hasRunningSidecar]).toEqual([true, false]);
+  });
+
   it('a pod with an added container is not over while a step runs, although the other container has ended', () => {
     const pod = trimPod({
       metadata: {},

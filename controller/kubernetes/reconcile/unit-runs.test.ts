@@ -52,8 +52,10 @@ it('a step that was killed has the times of the kubelet, and one without times i
   const times = { startedAt: '2026-11-24T08:00:00Z', finishedAt: '2026-11-24T08:00:07Z' };
   const running: ContainerSnapshot = { name: 'process', isRunning: true };
   const containers = [ended('', times), running, { ...ended(''), name: 'publish' }];
+  const empty = ended(JSON.stringify({ type: 'result', error: null, steps: [] }), times);
   const steps = [{ ...run, started_at: times.startedAt, duration_ms: 7000, processor_ms: null }];
   expect(runsOf({ 'mj-job-2': [pod('a', containers), pod('b', [running])] })).toEqual([
     { unit: 'split', chunk: null, pod: 'a', steps },
   ]);
+  expect(runsOf({ 'mj-job-2': [pod('a', [empty])] })).toMatchObject([{ steps }]);
 });
