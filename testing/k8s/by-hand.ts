@@ -34,6 +34,8 @@ export class ByHand {
   readonly done: string[] = [];
   /** Jobs that a person ended: by the API, or by deleting the MediaJob that runs them. */
   readonly ended = new Set<string>();
+  /** The names of MediaJobs whose end a person wrote. */
+  readonly written = new Set<string>();
   readonly #rig: ControllerRig;
   readonly #random: Random;
   readonly #workers: { stop(): Promise<void> }[] = [];
@@ -81,6 +83,7 @@ export class ByHand {
       [2, 'resume', () => this.#change({ suspend: false })],
       [1, 'change priority', () => this.#change({ priority: Math.floor(this.#random() * 20) - 10 })],
       [1, 'change pool', () => this.#change({ pool: pick(this.#random, ['default', 'video', missingPool]) })],
+      [1, 'write an end', () => this.#writeEnd()],
       [1, 'delete Job', () => this.#deleteJob()],
       [1, 'delete pod', () => this.#deletePod()],
       [1, 'concurrency', () => this.#changePool()],
@@ -135,6 +138,18 @@ export class ByHand {
     const { name = '' } = (await this.#someMediaJob()).metadata ?? {};
     await this.#rig.admin.mergePatch(mediaJobs, { namespace: this.#rig.namespace, name }, { spec });
     return `${name} ${JSON.stringify(spec)}`;
+  }
+
+  /** As with `kubectl edit --subresource=status`. */
+  async #writeEnd(): Promise<string> {
+    const { metadata, status } = await this.#someMediaJob();
+    const ref = { namespace: this.#rig.namespace, name: metadata?.name ?? '' };
+    const at = new Date().toISOString();
+    const failed = { type: 'Failed', status: 'True', reason: 'Internal', message: 'by hand', lastTransitionTime: at };
+    const end = { ...status, phase: 'failed', completionTime: at, conditions: [failed] };
+    await this.#rig.admin.mergePatch(mediaJobs, ref, { status: end }, { subresource: 'status' });
+    this.written.add(ref.name);
+    return ref.name;
   }
 
   async #deleteJob(): Promise<string> {

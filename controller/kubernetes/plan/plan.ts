@@ -42,7 +42,7 @@ export function plan(observed: Observed, nowMs: number, settings: PlanSettings):
     return { actions: [{ do: 'writeStatus', status }], requeueAfterMs: settings.mediaJobTtlMs };
   }
   if (isFinal(row.status)) return planFinal(observed, row, nowMs, settings);
-  if (!isOfApiJob(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(observed, row, nowMs);
+  if (isFollower(mediaJob, row)) return planFollower(observed, row, nowMs);
   return withoutExcessProgress(planActive(observed, row, nowMs, settings), observed);
 }
 
@@ -71,15 +71,24 @@ function planFinal(observed: Observed, row: Job, nowMs: number, { mediaJobTtlMs 
 /** The MediaJob shows its end. */
 function planEnded(observed: Observed, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
   const { mediaJob, row, otherJobs } = observed;
+  const isOfAnother = row !== null && isFollower(mediaJob, row);
   const stopped = row?.status === 'completed' ? jobOfSidecar(observed) : jobThatMayRun(observed);
-  const stops = deletionsOf([stopped, ...otherJobs]);
-  // A MediaJob is deleted only after Postgres has its end.
-  if (row !== null && !isFinal(row.status)) return { actions: stops };
+  const stops = isOfAnother ? [] : deletionsOf([stopped, ...otherJobs]);
+  if (row !== null && !isFinal(row.status)) {
+    if (isOfAnother) return { actions: [], followsRow: true };
+    // A person wrote the end, or a failover of Postgres lost it: the job continues in a new MediaJob.
+    return { actions: [...stops, { do: 'deleteMediaJob' }] };
+  }
   const ttlMs = remainingTtlMs(mediaJob, mediaJobTtlMs, nowMs);
   return ttlMs <= 0 ? { actions: [...stops, { do: 'deleteMediaJob' }] } : { actions: stops, requeueAfterMs: ttlMs };
 }
 
-/** An equal submission made the row: the MediaJob follows the other job. */
+/** Whether an equal submission made the row of a MediaJob from kubectl. */
+function isFollower(mediaJob: Observed['mediaJob'], row: Job): boolean {
+  return !isOfApiJob(mediaJob) && row.id !== mediaJob.metadata?.uid;
+}
+
+/** The MediaJob follows the other job. */
 function planFollower(observed: Observed, row: Job, nowMs: number): Plan {
   const { mediaJob, pool, writes } = observed;
   const status = activeStatus({ mediaJob, row, pool: pool.name, problem: null, nowMs });
