@@ -53,6 +53,7 @@ export function newestFirst({ read, readOlder, take, isKnown, isEmpty, empty, pa
   /** The newest, down to one that is known. */
   async function readNewest() {
     const { items, cursor: after } = await read({ limit: polledItems }, signal);
+    if (after === null || items.some(isKnown)) return items;
     const found = [...items];
     let next = after;
     while (next !== null && !found.some(isKnown) && found.length < newestMax) {
@@ -60,7 +61,9 @@ export function newestFirst({ read, readOlder, take, isKnown, isEmpty, empty, pa
       found.push(...page.items);
       next = page.cursor;
     }
-    return found;
+    // What is older than the known ones has its place below them.
+    const end = found.findIndex(isKnown);
+    return end === -1 ? found : found.slice(0, end);
   }
 
   more.addEventListener('click', () => void loadPage());
