@@ -1,6 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { type MediaJob, mediaJobs, runnerPools, secrets } from '#platform/kubernetes/objects.ts';
+import { mediaJobs, runnerPools, secrets } from '#platform/kubernetes/objects.ts';
 import { randomOf } from '../../testing/faults/random.ts';
 import { ByHand } from '../../testing/k8s/by-hand.ts';
 import { until } from '../../testing/k8s/cluster.ts';
@@ -79,9 +79,9 @@ test(
       expect([id, events.get(id) ?? 0], history()).toEqual([id, status === 'cancelled' ? 0 : 1]);
     }
     const wrong = async () => {
-      const isKept = ({ metadata }: MediaJob) =>
-        metadata?.deletionTimestamp === undefined && !byHand.written.has(metadata?.name ?? '');
-      const shown = (await mediaJobsThere()).filter(isKept);
+      const shown = (await mediaJobsThere()).filter(
+        ({ metadata }) => metadata?.deletionTimestamp === undefined && !byHand.written.has(metadata?.name ?? ''),
+      );
       const rows = await Promise.all(shown.map(({ status }) => rig.find(status?.jobId ?? '').catch(() => null)));
       return shown.flatMap(({ metadata, status }, index) =>
         status?.phase === rows[index]?.status
