@@ -28,6 +28,8 @@ export function createHlsEngine(video, { hash, currentToken, onChange, onProblem
     pLoader: ClearKeyLoader,
     emeEnabled: true,
     preserveManualLevelOnError: true,
+    // By default a small stream is loaded for ten minutes ahead, and its deletion is not heard of for as long.
+    maxMaxBufferLength: 30,
     // The token goes only to the host that served this page, whichever host the playlist names.
     drmSystems: { 'org.w3.clearkey': { licenseUrl: clearKeyAddress(hash) } },
     licenseXhrSetup: (request) => {
@@ -69,7 +71,8 @@ export function createHlsEngine(video, { hash, currentToken, onChange, onProblem
       hls.config.startPosition = startSec;
       let isLoaded = false;
       hls.on(Hls.Events.ERROR, (_event, data) => {
-        if (!data.fatal) return;
+        // Deleted media do not come back, though hls.js would play on what it has loaded.
+        if (!data.fatal && data.response?.code !== 410) return;
         const problem = toProblem(data);
         if (isLoaded || problem.isPart) onProblem(problem);
         else reject(problem);

@@ -42,7 +42,7 @@ export async function addConsoleRoutes(
     'cross-origin-opener-policy': 'same-origin',
   };
   const folder = join(webDir, 'console');
-  app.get('/console', (_request, reply) => reply.redirect('/console/', 308));
+  app.get('/console', (_request, reply) => reply.redirect('console/', 308));
   // A browser keeps the fragment of the address.
   if (config.console === 'home') app.get('/', (_request, reply) => reply.redirect('console/', 302));
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

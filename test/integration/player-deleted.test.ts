@@ -98,7 +98,7 @@ describe.skipIf(!isPossible)('a stream that is deleted while a real Chromium pla
     expect(await tablesWith(fleet, wrapped)).toEqual(['content_keys']);
 
     const pages = await Promise.all(
-      ['shaka', 'dash'].map(async (engine) => {
+      ['shaka', 'dash', 'hls'].map(async (engine) => {
         const { page } = await openPage(browser);
         await page.goto(`${servers[1].url}/player/#${new URLSearchParams({ hash, engine, token }).toString()}`);
         await waitForTime(page, 8);
