@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
       .poll(() => text('[role=status] .notice'), slow)
       .toBe('The source was replaced since this job read it.');
     expect(JSON.parse((await page.locator('.card pre').textContent()) ?? '')).toMatchObject({ key });
-    await changing(`**/api/jobs/${done}`, (json: object) => ({ ...json, results_expired: true }));
+    await changing(`**/api/jobs/${done}`, (given: object) => ({ ...given, results_expired: true }));
     await goTo(page, '#/jobs');
     await page.goBack();
     await expect.poll(() => text('.notice'), slow).toContain('Retention removed objects');
@@ -124,7 +124,7 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
       revision('aaaa', { playlist: 'a' }),
       revision('0000', {}),
     ];
-    await changing('**/api/media/revised', (json: object) => ({ ...json, revisions }));
+    await changing('**/api/media/revised', (given: object) => ({ ...given, revisions }));
     const chosen: unknown[] = [];
     await page.route('**/api/media/revised/current', async (route) => {
       chosen.push([route.request().method(), route.request().postDataJSON()]);

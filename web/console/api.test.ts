@@ -7,14 +7,14 @@ let answers: Answer[] = [];
 let sent: { readonly path: string; readonly headers: Record<string, string> }[] = [];
 
 async function answer(url: URL, { headers }: { headers: Record<string, string> }): Promise<Response> {
-  sent.push({ path: url.pathname, headers });
+  sent.push({ path: url.pathname.slice('/under'.length), headers });
   const next = answers.shift() ?? new Response(null, { status: 204 });
   if (next instanceof Error) throw next;
   return next instanceof Response ? next : next();
 }
 
 async function load() {
-  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/console/' });
+  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
   return await import('./api.js');
 }
 

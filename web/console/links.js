@@ -42,7 +42,7 @@ async function sign(batch) {
       resolve(null);
       continue;
     }
-    const address = new URL(image.path, root).href;
+    const address = new URL(image.path.slice(1), root).href;
     known.set(name, { address, untilMs: Date.parse(image.expires_at) });
     resolve(address);
   }

@@ -60,7 +60,7 @@ const partsFrom = (from: number, to: number) =>
 
 /** The routes of uploads, which list three parts a page. */
 async function answer(url: URL, { method = 'GET' }: RequestInit): Promise<Response> {
-  const path = url.href.slice('http://reelwright.test'.length);
+  const path = url.href.slice('http://reelwright.test/under'.length);
   calls.push(`${method} ${path}`);
   if (method === 'DELETE') return new Response(null, { status: 204 });
   if (path.endsWith('/complete')) return Response.json(completions.shift());
@@ -70,7 +70,7 @@ async function answer(url: URL, { method = 'GET' }: RequestInit): Promise<Respon
 }
 
 async function begin(signal: AbortSignal = new AbortController().signal) {
-  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/console/' });
+  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
   const { uploadFile } = await import('./upload.js');
   const shares: number[] = [];
   const ended = uploadFile(file, { signal, onProgress: (share: number) => shares.push(share) });
@@ -144,7 +144,7 @@ it('an upload that is stopped in the pause before another try sends nothing more
 });
 
 it('the hash for a file is what its name allows, and something that no other upload has', async () => {
-  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/console/' });
+  vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
   const { hashFor } = await import('./upload.js');
   const names = ['Holiday in Zürich.final.mp4', '..hidden.mov', '日本.mp4', `${'x'.repeat(200)}.mp4`];
   const stems = names.map((name) => hashFor(name).replace(/-[0-9a-f]{6}$/, ''));
