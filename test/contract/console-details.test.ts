@@ -83,8 +83,8 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
     const done = await submitted('lost-source');
     const key = 'videos/ab/lost-source/0123456789abcdef/cover.jpg';
     await api.complete(done, { key, format: 'jpg', size: 1, width: 64, height: 36, timestamp_sec: 1 });
-    await changing('**/api/jobs/*?check=*', (json: object) => ({
-      ...json,
+    await changing('**/api/jobs/*?check=*', (given: object) => ({
+      ...given,
       source_changed: true,
       results_missing: false,
     }));
