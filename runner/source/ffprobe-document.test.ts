@@ -19,7 +19,7 @@ describe('times that ffprobe prints', () => {
 
   it.each([
     ['a duration', { start_time: '5.5', duration: '10' }, 5, { startSec: 0.5, endSec: 10.5 }],
-    ['a start before that of the file', { start_time: '4', duration: '10' }, 5, { startSec: 0, endSec: 10 }],
+    ['a start earlier than the file states', { start_time: '4', duration: '10' }, 5, { startSec: 0, endSec: 10 }],
     ['no start', { duration: '10' }, 5, { startSec: 0, endSec: 10 }],
     ['no length', { start_time: '5' }, 5, { startSec: 0, endSec: null }],
     [

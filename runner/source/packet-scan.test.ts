@@ -25,7 +25,7 @@ const frames = (fromSec: number, count: number, more: Partial<Packet> = {}): Pac
   Array.from({ length: count }, (_, index) => ({ time: fromSec + index / 2, ...more }));
 
 describe('the packets of a source', () => {
-  it('are counted from its start, those of video and audio alone', () => {
+  it('are counted from its start, and only video and audio are', () => {
     const others = [
       { stream: 2, time: 900 },
       { time: 'N/A', decode: 'N/A' },
@@ -62,7 +62,7 @@ describe('a jump of timestamps', () => {
     expect(scan).toMatchObject({ frames: 8, framesEndSec: 4, audioEndSec: 4, isContinuous: false });
   });
 
-  it('of less than ten seconds is a gap, and one back within the order of decoding is none', () => {
+  it('of less than ten seconds is a gap, and frames that go back in their order of decoding are not one', () => {
     expect(scanOf([...frames(0, 2), ...frames(9, 2)])).toMatchObject({ framesEndSec: 10, isContinuous: true });
     const reordered = [0, 1.5, 0.5, 1].map((time, index) => ({ time, decode: index / 2 - 1 }));
     expect(scanOf(reordered)).toMatchObject({ framesEndSec: 2, isContinuous: true });

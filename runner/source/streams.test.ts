@@ -212,10 +212,10 @@ describe('the streams of a source', () => {
     expect(read(streams, { start_time: '1.0' }).startSec).toBe(1);
   });
 
-  it('the first video stream is taken where none is the default, and pictures of a timeline never are', () => {
+  it('the first video stream is taken where none is the default, and images of a timeline never are', () => {
     const plain = { ...video, disposition: {} };
-    const pictures = { ...video, disposition: { timed_thumbnails: 1 } };
+    const thumbnails = { ...video, disposition: { timed_thumbnails: 1 } };
     expect(read([audio, { ...plain, index: 4 }, { ...plain, index: 5 }]).video?.index).toBe(4);
-    expect(read([pictures, { ...plain, index: 1 }]).video?.index).toBe(1);
+    expect(read([thumbnails, { ...plain, index: 1 }]).video?.index).toBe(1);
   });
 });
