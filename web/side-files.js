@@ -4,6 +4,8 @@
 import { masterAddress } from './addresses.js';
 
 const cuePattern = /([\d:.]+) --> ([\d:.]+)[^\n]*\n([^\n]+)/g;
+/** After so long what failed is read again; a pointer that moves asks many times a second. */
+const retryMs = 10_000;
 const tilePattern = /^(\S+)#xywh=(\d+),(\d+),(\d+),(\d+)$/;
 const escapes = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
 
@@ -29,24 +31,34 @@ async function sizeOf(address) {
   return { imageWidth: image.naturalWidth, imageHeight: image.naturalHeight };
 }
 
+/** A function that gives what `read` gave at its first call, for a while also where it failed. */
+function remembered(read) {
+  let result;
+  return () => {
+    result ??= read().catch((error) => {
+      setTimeout(() => (result = undefined), retryMs);
+      throw error;
+    });
+    return result;
+  };
+}
+
 /**
  * @returns `refresh()`, which precedes a player; `chapters()`: `[{from, to, title}]`, empty without any;
  * `tileAt(time)`: the storyboard tile at a time in seconds, or null. They read what they need at their first call.
  */
 export function openSideFiles(hash) {
   const masterUrl = masterAddress(hash);
-  let master;
-  let tiles;
   // The browser may keep the master playlist for a year, and it changes when the stream is replaced: this asks whether
   // its copy still holds, and gives players that load it later the new one.
-  const readMaster = () => (master ??= readText(masterUrl, 'no-cache'));
+  const readMaster = remembered(() => readText(masterUrl, 'no-cache'));
 
   /** The address behind `pattern` in the master playlist; null where it names none. */
   const addressOf = async (pattern) => {
     const named = pattern.exec(await readMaster())?.[1];
     return named === undefined ? null : new URL(named, masterUrl).href;
   };
-  const readTiles = async () => {
+  const readTiles = remembered(async () => {
     const playlistUrl = await addressOf(/^#EXT-X-IMAGE-STREAM-INF:.*URI="([^"]+)"/m);
     if (playlistUrl === null) return [];
     const cuesUrl = new URL('cues.vtt', playlistUrl).href;
@@ -56,7 +68,7 @@ export function openSideFiles(hash) {
       const [positionX, positionY, width, height] = place.map(Number);
       return [{ from, to, uri: new URL(sheet, cuesUrl).href, positionX, positionY, width, height }];
     });
-  };
+  });
   return {
     /** Ends when the master playlist is the current one; its absence is the player's to report. */
     refresh: () => readMaster().catch(() => undefined),
@@ -71,7 +83,7 @@ export function openSideFiles(hash) {
       }));
     },
     async tileAt(time) {
-      const found = await (tiles ??= readTiles());
+      const found = await readTiles();
       const tile = found.find(({ from, to }) => time >= from && time < to) ?? found.at(-1);
       return tile === undefined ? null : { ...tile, ...(await sizeOf(tile.uri)) };
     },

@@ -69,6 +69,8 @@ describe('metrics of the server', () => {
     const authorization = `Bearer ${signPlaybackToken({ hash: 'm', exp: 4e9 }, keyTokenSecret)}`;
     for (let n = 0; n < 3; n++) await api.raw('/api/key/m', { headers: { authorization } });
     for (const headers of [{}, { authorization: 'Bearer x.y' }]) await api.raw('/api/key/m', { headers });
+    const ofOther = `Bearer ${signPlaybackToken({ hash: 'other', exp: 4e9 }, keyTokenSecret)}`;
+    expect((await api.raw('/api/key/other', { headers: { authorization: ofOther } })).status).toBe(404);
     // Counted when a response is closed, which its client sees a moment before.
     await expect.poll(() => value('svc_stream_bytes_total')).toBeGreaterThan(160_000);
     expect(await value('svc_stream_bytes_total')).toBeLessThan(165_000);
@@ -77,7 +79,7 @@ describe('metrics of the server', () => {
     const counts = [await events('miss'), await events('joined'), await events('hit')];
     expect(counts[0]).toBeGreaterThan(0);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
-    const outcomes = { served: 3, unauthorized: 1, forbidden: 1 };
+    const outcomes = { served: 3, unauthorized: 1, forbidden: 1, not_found: 1 };
     for (const [outcome, count] of Object.entries(outcomes))
       expect([outcome, await value(`svc_key_requests_total{outcome="${outcome}"}`)]).toEqual([outcome, count]);
   });
