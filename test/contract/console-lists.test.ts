@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
       const id = await submitted('two-steps', { type: `video:${type}` });
       const measures = { key, size: bytes.length, width: 64, height: 36 } as const;
       const cover: JobResults<'video:cover'> = { ...measures, format: 'jpg', timestamp_sec: 1 };
-      const preview: JobResults<'video:preview'> = { ...measures, format: 'webp', frames: 16 };
+      const preview = { ...measures, format: 'webp', frames: 16 } as JobResults<'video:preview'>;
       await api.complete(id, type === 'cover' ? cover : preview);
     };
     await insertCancelled('older-', 40);
