@@ -66,9 +66,8 @@ test-k8s:
 	  KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
 
 disturb:
-	@scripts/needs test && assets=$$(scripts/envtest) && \
-	  KUBEBUILDER_ASSETS=$$assets DISTURB_SEED=$(or $(SEED),1) DISTURB_SECONDS=$$((60 * $(or $(MINUTES),1))) \
-	  vitest run --config test/k8s/vitest.config.ts --retry=0 test/k8s/by-hand.test.ts $(TEST_FLAGS)
+	@DISTURB_SEED=$(or $(SEED),1) DISTURB_SECONDS=$$((60 * $(or $(MINUTES),1))) \
+	  $(MAKE) --no-print-directory test-k8s TEST_FLAGS='--retry=0 test/k8s/by-hand.test.ts $(TEST_FLAGS)'
 
 # The program reads BENCH from its environment.
 bench:

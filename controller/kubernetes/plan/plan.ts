@@ -2,7 +2,7 @@ import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { needsContentKey } from '#domain/work/access.ts';
-import { hasEnded, isOfApiJob, remainingTtlMs } from '../snapshots/media-job.ts';
+import { hasEnded, isOfApiJob, ownJobIdOf, remainingTtlMs } from '../snapshots/media-job.ts';
 import { isPodOver } from '../snapshots/pod.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
 import { type Action, isParallel, type Observed, type Plan, type PlanSettings } from './observed.ts';
@@ -71,21 +71,19 @@ function planFinal(observed: Observed, row: Job, nowMs: number, { mediaJobTtlMs 
 /** The MediaJob shows its end. */
 function planEnded(observed: Observed, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
   const { mediaJob, row, otherJobs } = observed;
+  const isActive = row !== null && !isFinal(row.status);
   const isOfAnother = row !== null && isFollower(mediaJob, row);
+  if (isActive && isOfAnother) return { actions: [], followsRow: true };
   const stopped = row?.status === 'completed' ? jobOfSidecar(observed) : jobThatMayRun(observed);
   const stops = isOfAnother ? [] : deletionsOf([stopped, ...otherJobs]);
-  if (row !== null && !isFinal(row.status)) {
-    if (isOfAnother) return { actions: [], followsRow: true };
-    // A person wrote the end, or a failover of Postgres lost it: the job continues in a new MediaJob.
-    return { actions: [...stops, { do: 'deleteMediaJob' }] };
-  }
-  const ttlMs = remainingTtlMs(mediaJob, mediaJobTtlMs, nowMs);
+  // Active: a person wrote the end, or a failover of Postgres lost it. The job continues in a new MediaJob.
+  const ttlMs = isActive ? 0 : remainingTtlMs(mediaJob, mediaJobTtlMs, nowMs);
   return ttlMs <= 0 ? { actions: [...stops, { do: 'deleteMediaJob' }] } : { actions: stops, requeueAfterMs: ttlMs };
 }
 
 /** Whether an equal submission made the row of a MediaJob from kubectl. */
 function isFollower(mediaJob: Observed['mediaJob'], row: Job): boolean {
-  return !isOfApiJob(mediaJob) && row.id !== mediaJob.metadata?.uid;
+  return row.id !== ownJobIdOf(mediaJob);
 }
 
 /** The MediaJob follows the other job. */

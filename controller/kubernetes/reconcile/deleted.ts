@@ -8,7 +8,7 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { ClaimedJobs } from '../slots/claimed-jobs.ts';
-import { isOfApiJob, jobIdOf } from '../snapshots/media-job.ts';
+import { ownJobIdOf } from '../snapshots/media-job.ts';
 
 interface NamespacePorts {
   readonly client: Pick<KubeClient, 'get'>;
@@ -38,9 +38,9 @@ const namespaces: Resource<KubeObject> = {
  */
 export async function onMediaJobDeleted(deleted: MediaJob, ports: DeletionPorts): Promise<void> {
   const { jobs: rows, cancellation, slots, log } = ports;
-  const row = await rows.find(jobIdOf(deleted));
-  const isOwn = isOfApiJob(deleted) || row?.id === deleted.metadata?.uid;
-  if (row === null || !isOwn || isFinal(row.status) || !(await hasNamespace(deleted, ports))) return;
+  // One that follows an equal job has no row of its own.
+  const row = await rows.find(ownJobIdOf(deleted));
+  if (row === null || isFinal(row.status) || !(await hasNamespace(deleted, ports))) return;
   log.info({ job_id: row.id }, 'MediaJob deleted, cancelling its job');
   // The job may have ended meanwhile.
   await cancelJob(cancellation, row.id).catch((error: unknown) => {

@@ -16,7 +16,8 @@ export function isOfApiJob({ metadata }: Pick<MediaJob, 'metadata'>): boolean {
 
 /** The id of a MediaJob's job: for a submission by kubectl its UID, unless an equal live job was there before. */
 export function jobIdOf(mediaJob: Pick<MediaJob, 'metadata' | 'status'>): string {
-  return (isOfApiJob(mediaJob) ? undefined : mediaJob.status?.jobId) ?? ownJobIdOf(mediaJob);
+  const followed = isOfApiJob(mediaJob) ? undefined : mediaJob.status?.jobId;
+  return followed ?? ownJobIdOf(mediaJob);
 }
 
 /** The id of the job that only this MediaJob runs. One that follows an equal job has none of this id. */
