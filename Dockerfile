@@ -61,6 +61,7 @@ COPY domain ./domain
 COPY platform/config ./platform/config
 COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
+COPY platform/concurrency ./platform/concurrency
 COPY platform/external-writes ./platform/external-writes
 COPY platform/images ./platform/images
 COPY platform/telemetry ./platform/telemetry

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { serverComponents, type ServiceDependencies } from './http-service.ts';
 import { controllerComponents, workerListener } from './controller/controller.ts';
-import { TaskEndpoint } from './controller/task-requests.ts';
+import { TaskEndpoint } from './controller/execution/task-requests.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
 import { missingFolders } from './platform/config/missing-folders.ts';
 import { helpText } from './platform/config/documentation.ts';

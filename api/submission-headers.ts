@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
-import type { Choices } from '#jobs/choices.ts';
+import type { Choices } from '#jobs/submission/choices.ts';
 
 /** A profile is named as in `MEDIA_PROFILES` and as a MediaProfile. */
 const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

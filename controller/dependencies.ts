@@ -20,8 +20,8 @@ import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
-import type { StorageWatch } from './storage-watch.ts';
-import type { TaskEndpoint } from './task-requests.ts';
+import type { StorageWatch } from './execution/storage-watch.ts';
+import type { TaskEndpoint } from './execution/task-requests.ts';
 
 /** The dependencies of a worker. */
 export interface ControllerDependencies {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findSplitWork } from '#jobs/next-units.ts';
+import { findSplitWork } from '#jobs/completion/next-units.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiAccess, listJobs } from './jobs.ts';
 import type { Workers } from './workers.ts';

@@ -1,7 +1,7 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { DeletionReason, MediaDeletion } from '#domain/library/deletion.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
-import { cancelJob, type CancelDependencies } from './cancel.ts';
+import { cancelJob, type CancelDependencies } from './submission/cancel.ts';
 
 export interface DeleteMediaDependencies extends CancelDependencies {
   readonly deletions: Pick<MediaDeletionStore, 'begin' | 'activeJobs'>;

@@ -32,7 +32,7 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents } from '../controller/controller.ts';
-import { TaskEndpoint } from '../controller/task-requests.ts';
+import { TaskEndpoint } from '../controller/execution/task-requests.ts';
 import type { ControllerDependencies } from '../controller/dependencies.ts';
 import { compileCacheName } from '../controller/process/workspaces.ts';
 import { migratedDatabase } from './databases.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
-import { type SubmissionOutcome, submitJobs } from '#jobs/submit.ts';
+import { type SubmissionOutcome, submitJobs } from '#jobs/submission/submit.ts';
 import { problemDocument, requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readNotification } from '#domain/bucket-events/notification.ts';
 import { KnownProblem } from '#domain/errors.ts';
-import { submitBucketEvents } from '#jobs/submit-bucket-events.ts';
+import { submitBucketEvents } from '#jobs/submission/submit-bucket-events.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';

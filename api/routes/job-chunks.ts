@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { jobTypeRow } from '#domain/job-types/index.ts';
-import { findSplitWork } from '#jobs/next-units.ts';
+import { findSplitWork } from '#jobs/completion/next-units.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';

@@ -9,8 +9,8 @@ import {
   mediaListQuerySchema,
 } from '#domain/library/media.ts';
 import { deleteMedia, unknownMedia } from '#jobs/delete-media.ts';
-import { withDigests } from '#jobs/object-digests.ts';
-import { publishRevision } from '#jobs/publish-revision.ts';
+import { withDigests } from '#jobs/completion/object-digests.ts';
+import { publishRevision } from '#jobs/completion/publish-revision.ts';
 import { listMedia, type MediaFilter, orderValueOf } from '#platform/postgres/media-list.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';

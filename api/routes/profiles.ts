@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
-import { knownProfiles } from '#jobs/known-profiles.ts';
+import { knownProfiles } from '#jobs/submission/known-profiles.ts';
 import { checkProfiles } from '#platform/config/profile-check.ts';
 import { writeProfile } from '#platform/config/written-profiles.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { rerunJob } from '#jobs/rerun.ts';
+import { rerunJob } from '#jobs/submission/rerun.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';

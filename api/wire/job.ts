@@ -1,7 +1,7 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { poolOfQueue } from '#domain/jobs/routing.ts';
-import type { Submitted } from '#jobs/submit.ts';
+import type { Submitted } from '#jobs/submission/submit.ts';
 import type { ListedJob } from '#platform/postgres/job-list.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';

@@ -1,6 +1,6 @@
 import { digestOf, type NamedProfile, videoCodecs } from '#domain/media/profiles.ts';
 import { type OutlinedSource, outlineStream } from '#domain/media/stream-outline.ts';
-import type { KnownProfile } from '#jobs/known-profiles.ts';
+import type { KnownProfile } from '#jobs/submission/known-profiles.ts';
 import type { WrittenProfiles } from '#platform/config/written-profiles.ts';
 import type { Wire } from './schemas.ts';
 

@@ -2,8 +2,8 @@ import { removeParts } from '#jobs/imports/remove.ts';
 import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { PeriodicTask } from '../periodic-component.ts';
-import { removeEnded } from '../remove-ended.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
+import { removeEnded } from '../upkeep/remove-ended.ts';
 
 interface CleanupDependencies {
   readonly rows: ImportStore;

@@ -7,8 +7,8 @@ import { storageEnvironment, type StorageName, type StorageSettings } from '#pla
 import type { ExecutorDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './leader/dependencies.ts';
 import { OwnMark } from './manifests/own-mark.ts';
-import { reportSecretOf, reportTokenOf } from '../reports.ts';
-import { tasksPath, taskTokenOf } from '../task-requests.ts';
+import { reportSecretOf, reportTokenOf } from '../execution/reports.ts';
+import { tasksPath, taskTokenOf } from '../execution/task-requests.ts';
 
 /** The dependencies of the Kubernetes executor, from the worker's. */
 export function kubernetesDependencies(dependencies: ExecutorDependencies): MediaJobDependencies {

@@ -3,7 +3,7 @@ import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
-import type { Executor } from '../executor.ts';
+import type { Executor } from '../execution/executor.ts';
 import type { MediaJobDependencies } from './leader/dependencies.ts';
 import { LeaderController } from './leader/leader-controller.ts';
 import { ClaimedJobs, leaseOwner } from './slots/claimed-jobs.ts';

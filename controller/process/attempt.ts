@@ -9,9 +9,14 @@ import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { completeByEarlierAttempt } from '#jobs/complete-attempt.ts';
-import { concludeAttempt, type Conclusion, conclusionOf, type ConclusionDependencies } from '#jobs/conclude-attempt.ts';
-import { countAttempt, endAttempt, type EndedAttempt } from '#jobs/end-attempt.ts';
+import { completeByEarlierAttempt } from '#jobs/completion/complete-attempt.ts';
+import {
+  concludeAttempt,
+  type Conclusion,
+  conclusionOf,
+  type ConclusionDependencies,
+} from '#jobs/completion/conclude-attempt.ts';
+import { countAttempt, endAttempt, type EndedAttempt } from '#jobs/completion/end-attempt.ts';
 import { keepLease, type StopReason } from './lease.ts';
 import { type UnitDependencies, runUnits } from './run-units.ts';
 import type { AttemptToRun } from './run-steps.ts';

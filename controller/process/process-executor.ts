@@ -6,7 +6,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
 import { warmRunnerVariables } from '#domain/work/access.ts';
 import { findIsolation, type Isolation, memoryLimit } from '#platform/commands/isolation.ts';
-import type { Executor } from '../executor.ts';
+import type { Executor } from '../execution/executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
 import { WarmRunner } from './warm-runner.ts';
 import { WarmRunners } from './warm-runners.ts';

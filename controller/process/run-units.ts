@@ -6,7 +6,7 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { encodedShare, type Split } from '#domain/work/split.ts';
 import { type Unit, unitKindRow, unitOf } from '#domain/work/unit.ts';
-import { type NextUnits, nextUnits } from '#jobs/next-units.ts';
+import { type NextUnits, nextUnits } from '#jobs/completion/next-units.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { timerMsMax } from '#domain/timer.ts';
+import { timerMsMax } from '#platform/concurrency/timer.ts';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
 import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
 

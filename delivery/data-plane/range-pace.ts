@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import type { ByteRange } from '#platform/storage/object-store.ts';
 import { firstPiece } from './send-range.ts';

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
-import { SharedCalls } from '#platform/coalesce/shared-calls.ts';
+import { SharedCalls } from '#platform/concurrency/shared-calls.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ContentKey } from '#domain/playback/content-key.ts';
-import { SharedCalls } from '#platform/coalesce/shared-calls.ts';
+import { SharedCalls } from '#platform/concurrency/shared-calls.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 
 /**

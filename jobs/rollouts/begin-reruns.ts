@@ -3,7 +3,7 @@ import { isBeginning, rerunReasonOf, type Rollout, rolloutPriority } from '#doma
 import { scoreOf } from '#domain/rollouts/score.ts';
 import { defaultDocument, type NamedProfile } from '#domain/media/profiles.ts';
 import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';
-import { rerunJob } from '../rerun.ts';
+import { rerunJob } from '../submission/rerun.ts';
 import type { RolloutDependencies } from './dependencies.ts';
 import { cancelUnlessEnded } from './roll-back.ts';
 

@@ -1,8 +1,8 @@
 import { profileDigest } from '#domain/media/profiles.ts';
 import type { Rollout } from '#domain/rollouts/rollout.ts';
 import type { NewRollout, RolloutStore } from '#platform/postgres/rollout-store.ts';
-import type { PreflightDependencies } from '../preflight.ts';
-import { profileOrRefusal } from '../rerun.ts';
+import type { PreflightDependencies } from '../submission/preflight.ts';
+import { profileOrRefusal } from '../submission/rerun.ts';
 
 export type CreateRolloutDependencies = Pick<PreflightDependencies, 'profiles' | 'config'> & {
   readonly rollouts: Pick<RolloutStore, 'insert'>;

@@ -1,8 +1,8 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Rollout } from '#domain/rollouts/rollout.ts';
 import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';
-import { type CancelDependencies, cancelJob } from '../cancel.ts';
-import { publishRevision } from '../publish-revision.ts';
+import { type CancelDependencies, cancelJob } from '../submission/cancel.ts';
+import { publishRevision } from '../completion/publish-revision.ts';
 import type { RolloutDependencies } from './dependencies.ts';
 import { afterGivingWayMs } from './settle.ts';
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { OneAtATime } from '#domain/one-at-a-time.ts';
+import { OneAtATime } from '#platform/concurrency/one-at-a-time.ts';
 import { firstMessage } from '../threads/first-message.ts';
 import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
 

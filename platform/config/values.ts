@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { timerMsMax } from '#domain/timer.ts';
+import { timerMsMax } from '#platform/concurrency/timer.ts';
 
 // How the text of a variable becomes a value. `expected` completes the fault "NAME: expected …", which never repeats
 // what was found: it may be a secret.

@@ -1,4 +1,4 @@
-import { untilAborted } from '#domain/until-aborted.ts';
+import { untilAborted } from '#platform/concurrency/until-aborted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 

@@ -1,4 +1,4 @@
-import { FairQueue } from '#domain/fair-queue.ts';
+import { FairQueue } from '#platform/concurrency/fair-queue.ts';
 
 /** Requests that the framework begins in one turn of the event loop. Each takes about a millisecond of it. */
 const perTurn = 4;

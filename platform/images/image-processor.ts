@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { FairQueue } from '#domain/fair-queue.ts';
+import { FairQueue } from '#platform/concurrency/fair-queue.ts';
 import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';

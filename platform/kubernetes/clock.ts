@@ -1,4 +1,4 @@
-import { timerMsMax } from '#domain/timer.ts';
+import { timerMsMax } from '#platform/concurrency/timer.ts';
 
 /**
  * The clock of this folder. It is monotonic: it does not jump when the wall clock is set, and it runs while this

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Component } from '../lifecycle/component.ts';
 import { backoffMs } from '../lifecycle/backoff.ts';
-import { TokenBucket, type TokenRate } from '../lifecycle/token-bucket.ts';
+import { TokenBucket, type TokenRate } from '#platform/concurrency/token-bucket.ts';
 import { fieldManager, type KubeClient } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { hasReason, KubeError } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { Backoff } from '#domain/backoff.ts';
 import { backoffMs } from '../lifecycle/backoff.ts';
-import { TokenBucket, type TokenRate } from '../lifecycle/token-bucket.ts';
+import { TokenBucket, type TokenRate } from '#platform/concurrency/token-bucket.ts';
 import { type Clock, monotonicClock } from './clock.ts';
 import { KubeError } from './errors.ts';
 import type { Log } from './log.ts';

@@ -1,7 +1,7 @@
 import { lookup as resolveName } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
-import { untilAborted } from '#domain/until-aborted.ts';
+import { untilAborted } from '#platform/concurrency/until-aborted.ts';
 import { canonicalAddress, isAllowedAddress } from './address-rules.ts';
 
 /**

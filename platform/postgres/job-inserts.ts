@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
-import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
+import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import type { Database } from './database.ts';
 import {
   insertedColumns,

@@ -1,5 +1,5 @@
 import type { ClusterProfile } from '#domain/media/cluster-profiles.ts';
-import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
+import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import type { Database } from './database.ts';
 import { toJson } from './job-row.ts';
 

@@ -3,7 +3,7 @@ import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts
 import { priorityMax, type Ticket, ticketId } from '#domain/jobs/ticket.ts';
 import { externalWrite } from '../external-writes/external-write.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
+import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';

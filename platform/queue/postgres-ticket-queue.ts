@@ -10,7 +10,7 @@ import {
   Worker,
 } from 'bullmq';
 import type { Pool } from 'pg';
-import { Once } from '#domain/once.ts';
+import { Once } from '#platform/concurrency/once.ts';
 import { openPool } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';

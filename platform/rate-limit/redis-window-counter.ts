@@ -1,5 +1,5 @@
 import { type ChainableCommander, Redis } from 'ioredis';
-import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
+import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import { RedisConnector } from '../redis/connector.ts';
 import type { WindowCount, WindowCounter } from './window-counter.ts';
 

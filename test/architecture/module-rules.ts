@@ -16,19 +16,19 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'platform/commands': { imports: ['domain', 'platform/config'] },
   'platform/telemetry': { imports: ['domain'] },
   'platform/lifecycle': { imports: ['domain', 'platform/telemetry'] },
-  'platform/config': { imports: ['domain', 'platform/telemetry', 'platform/threads'] },
-  'platform/storage': { imports: ['domain', 'platform/config', 'platform/external-writes'] },
-  'platform/coalesce': { imports: [], packages: [] },
+  'platform/config': { imports: ['domain', 'platform/concurrency', 'platform/telemetry', 'platform/threads'] },
+  'platform/storage': { imports: ['domain', 'platform/concurrency', 'platform/config', 'platform/external-writes'] },
+  'platform/concurrency': { imports: [], packages: [] },
   'platform/external-writes': { imports: [], packages: [] },
   'platform/threads': { imports: [], packages: ['node:events', 'node:worker_threads'] },
   'platform/postgres': {
-    imports: ['domain', 'platform/coalesce', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+    imports: ['domain', 'platform/concurrency', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
   },
   'platform/embedded-postgres': { imports: ['platform/commands'] },
   'platform/queue': {
     imports: [
       'domain',
-      'platform/coalesce',
+      'platform/concurrency',
       'platform/external-writes',
       'platform/lifecycle',
       'platform/postgres',
@@ -37,11 +37,12 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
   },
   'platform/redis': { imports: [] },
-  'platform/rate-limit': { imports: ['domain', 'platform/coalesce', 'platform/postgres', 'platform/redis'] },
-  'platform/outbound-http': { imports: ['domain', 'platform/external-writes'] },
+  'platform/rate-limit': { imports: ['domain', 'platform/concurrency', 'platform/postgres', 'platform/redis'] },
+  'platform/outbound-http': { imports: ['domain', 'platform/concurrency', 'platform/external-writes'] },
   'platform/http': {
     imports: [
       'domain',
+      'platform/concurrency',
       'platform/config',
       'platform/lifecycle',
       'platform/rate-limit',
@@ -50,7 +51,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
   },
   'platform/images': {
-    imports: ['domain', 'platform/commands', 'platform/threads'],
+    imports: ['domain', 'platform/concurrency', 'platform/commands', 'platform/threads'],
     // `node:net` for the pipe between the two processes, which is a socket to Node.
     packages: [
       'sharp',
@@ -65,7 +66,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
   },
   'platform/kubernetes': {
-    imports: ['domain', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+    imports: ['domain', 'platform/concurrency', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
   },
   jobs: { imports: ['domain', 'platform/'] },
   api: { imports: ['domain', 'platform/', 'jobs'] },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
-import { bucketEventRetentionTask } from '../../controller/upload-expiry.ts';
+import { bucketEventRetentionTask } from '../../controller/upkeep/upload-expiry.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Bring in": events of the bucket.

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { workerListenerComponent } from '../../controller/worker-listener.ts';
+import { workerListenerComponent } from '../../controller/execution/worker-listener.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { metricFamilies } from './metric-families.ts';

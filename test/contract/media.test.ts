@@ -9,9 +9,9 @@ import { imageKey, masterKey, mediaPrefix, revisionOf, videoFolder, videoKey } f
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { mediaDeletionTask, type MediaDeletionDependencies } from '../../controller/media-deletion.ts';
-import type { PeriodicTask } from '../../controller/periodic-component.ts';
-import { type RetentionDependencies, retentionTasks } from '../../controller/retention.ts';
+import { mediaDeletionTask, type MediaDeletionDependencies } from '../../controller/upkeep/media-deletion.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
+import { type RetentionDependencies, retentionTasks } from '../../controller/upkeep/retention.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';

@@ -5,7 +5,7 @@ import { videoKey } from '#domain/media/object-keys.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
+import { queueGaugesComponent } from '../../controller/execution/queue-gauges.ts';
 import { openRig, until } from '../../testing/controller-rig.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 

@@ -10,7 +10,7 @@ import type { StorageSettings } from '#platform/config/storage-settings.ts';
 import { interceptWrites } from '#platform/external-writes/external-write.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
-import { expireUploads } from '../../controller/upload-expiry.ts';
+import { expireUploads } from '../../controller/upkeep/upload-expiry.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { type Answer, type ApiUnderTest, newStorage, olderApiKey, startApi } from './api-under-test.ts';
 

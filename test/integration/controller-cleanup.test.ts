@@ -15,8 +15,8 @@ import {
   workRoot,
 } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
-import { cleanupTask } from '../../controller/cleanup.ts';
-import { removeUnused } from '../../controller/remove-objects.ts';
+import { cleanupTask } from '../../controller/upkeep/cleanup.ts';
+import { removeUnused } from '../../controller/upkeep/remove-objects.ts';
 import { unfinishedMax } from '#platform/postgres/deletion-fence.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';

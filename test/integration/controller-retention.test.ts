@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
-import { type RetentionDependencies, retentionTasks } from '../../controller/retention.ts';
+import { type RetentionDependencies, retentionTasks } from '../../controller/upkeep/retention.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
 const dayMs = 24 * 60 * 60_000;

@@ -8,7 +8,7 @@ import { ImportStore } from '#platform/postgres/import-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
 import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
-import { expireUploads } from '../../controller/upload-expiry.ts';
+import { expireUploads } from '../../controller/upkeep/upload-expiry.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 
 // What ended uploads and imports stored is removed, also while some of it cannot be.

@@ -12,7 +12,7 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { overdueTasks } from '#domain/jobs/overdue.ts';
 import { programVersion } from '#platform/telemetry/program-version.ts';
-import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
+import { queueGaugesComponent } from '../../controller/execution/queue-gauges.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
 import { type AlertRule, promtool, type Samples, tryAlert } from '../../testing/alert-rules.ts';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { lapsedAtOnce } from '#platform/postgres/job-attempts.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
-import { sweeperComponent } from '../../controller/sweeper.ts';
+import { sweeperComponent } from '../../controller/upkeep/sweeper.ts';
 import { claimedJob, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 

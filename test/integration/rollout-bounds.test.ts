@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
-import { rolloutRetentionTask, rolloutTask } from '../../controller/rollouts.ts';
+import { rolloutRetentionTask, rolloutTask } from '../../controller/upkeep/rollouts.ts';
 import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
 
 // docs/reference/contract.md, "Rollouts": what happens between two steps of a round, and the bounds of the worker.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '#platform/postgres/database.ts';
-import { rolloutTask } from '../../controller/rollouts.ts';
+import { rolloutTask } from '../../controller/upkeep/rollouts.ts';
 import { rolloutDependencies } from '../../testing/rollout-rig.ts';
 
 // Works on rollouts until it is killed: node rollout-worker-process.ts DATABASE_URL SOURCE_DIR MEDIA_DIR

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
-import { publishRevision } from '#jobs/publish-revision.ts';
+import { publishRevision } from '#jobs/completion/publish-revision.ts';
 import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
 
 // docs/reference/contract.md, "Rollouts": what a worker does, on a real database, with reruns that the test ends.

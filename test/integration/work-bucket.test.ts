@@ -8,7 +8,7 @@ import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { cleanupTask } from '../../controller/cleanup.ts';
+import { cleanupTask } from '../../controller/upkeep/cleanup.ts';
 import { openFleet } from '../../testing/fleet.ts';
 import { sample } from '../../testing/media.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { retryJob } from '#jobs/retry.ts';
+import { retryJob } from '#jobs/submission/retry.ts';
 import { jobs, mediaJobs, pods } from '#platform/kubernetes/objects.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { adminCredentials, type Cleanup, clientFor, until } from '../../testing/k8s/cluster.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { findSplitWork } from '#jobs/next-units.ts';
+import { findSplitWork } from '#jobs/completion/next-units.ts';
 import { jobs, leases, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { endPrograms } from '../../testing/programs.ts';

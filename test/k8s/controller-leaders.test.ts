@@ -3,7 +3,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
-import { reportSecretOf, reportTokenOf } from '../../controller/reports.ts';
+import { reportSecretOf, reportTokenOf } from '../../controller/execution/reports.ts';
 import type { Note } from '../../testing/controller-rig.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';

@@ -32,7 +32,11 @@ export const plantedBugs = {
     },
   ],
   'a forgotten sweep': [
-    { file: 'controller/cleanup.ts', from: 'return removeAllButLast(media, `${workRoot(jobId)}/`);', to: 'return [];' },
+    {
+      file: 'controller/upkeep/cleanup.ts',
+      from: 'return removeAllButLast(media, `${workRoot(jobId)}/`);',
+      to: 'return [];',
+    },
   ],
   'a key in a log': [
     {
@@ -75,7 +79,7 @@ export const plantedBugs = {
   ],
   'an outage that counts as a failure': [
     {
-      file: 'jobs/conclude-attempt.ts',
+      file: 'jobs/completion/conclude-attempt.ts',
       from: '(await storageWatch.isOutage())',
       to: '!(await storageWatch.isOutage())',
     },
@@ -102,7 +106,7 @@ export const plantedBugs = {
     },
   ],
   'a deletion that forgets a folder': [
-    { file: 'controller/media-deletion.ts', from: '[...mediaFolders(hash)]', to: 'mediaFolders(hash).slice(1)' },
+    { file: 'controller/upkeep/media-deletion.ts', from: '[...mediaFolders(hash)]', to: 'mediaFolders(hash).slice(1)' },
   ],
   'an upload that replaces another': [
     { file: 'domain/uploads/upload-key.ts', from: 'return `${prefix}${id}/', to: 'return `${prefix}' },
@@ -118,11 +122,11 @@ export const plantedBugs = {
     },
   ],
   'an event that is not remembered': [
-    { file: 'jobs/submit-bucket-events.ts', from: 'await bucketEvents.note(event, job.id);', to: '' },
+    { file: 'jobs/submission/submit-bucket-events.ts', from: 'await bucketEvents.note(event, job.id);', to: '' },
   ],
   'two reruns at once': [
     {
-      file: 'jobs/rerun.ts',
+      file: 'jobs/submission/rerun.ts',
       from: 'rerunKey(idempotencyKey({ type, hash, source, options }))',
       to: 'rerunKey(dependencies.randomUuid())',
     },

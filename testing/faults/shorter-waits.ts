@@ -9,7 +9,7 @@ const soon = { from: 'baseMs: 2_000', to: 'baseMs: 200' };
 
 export const shorterWaits: readonly Edit[] = [
   {
-    file: 'controller/periodic-component.ts',
+    file: 'platform/lifecycle/periodic-component.ts',
     from: 'await sleep(everyMs, undefined, { signal })',
     to: 'await globalThis.nextRound(everyMs, signal)',
   },
@@ -17,7 +17,7 @@ export const shorterWaits: readonly Edit[] = [
   { file: 'domain/jobs/attempts.ts', ...soon },
   { file: 'controller/webhooks/webhook-sender.ts', from: 'reservedMs = 20_000', to: 'reservedMs = 5_000' },
   { file: 'controller/controller.ts', from: 'rolloutsEveryMs = 1_000', to: 'rolloutsEveryMs = 300' },
-  { file: 'controller/rollouts.ts', from: 'nextRoundMs = 1_000', to: 'nextRoundMs = 300' },
+  { file: 'controller/upkeep/rollouts.ts', from: 'nextRoundMs = 1_000', to: 'nextRoundMs = 300' },
   {
     file: 'controller/imports/import-worker.ts',
     from: '= [1_000, 10_000, 60_000',
@@ -25,7 +25,7 @@ export const shorterWaits: readonly Edit[] = [
   },
   { file: 'controller/imports/import-worker.ts', from: 'storageBackoffMs = 30_000', to: 'storageBackoffMs = 500' },
   // Longer than steps of a cancelled job take to end.
-  { file: 'controller/media-deletion.ts', from: 'quietMsDefault = 6_000', to: 'quietMsDefault = 3_500' },
+  { file: 'controller/upkeep/media-deletion.ts', from: 'quietMsDefault = 6_000', to: 'quietMsDefault = 3_500' },
 ];
 
 /** How often a process looks whether a round was asked for. */

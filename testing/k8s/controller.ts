@@ -29,7 +29,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents, workerListener } from '../../controller/controller.ts';
 import type { ControllerDependencies } from '../../controller/dependencies.ts';
-import { TaskEndpoint } from '../../controller/task-requests.ts';
+import { TaskEndpoint } from '../../controller/execution/task-requests.ts';
 import { configOf, type Note } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
 import { adminCredentials, type Cleanup, clientFor, newNamespace, server } from './cluster.ts';

@@ -1,7 +1,7 @@
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import { batchKey } from '../snapshots/names.ts';
-import type { TaskEndpoint } from '../../task-requests.ts';
+import type { TaskEndpoint } from '../../execution/task-requests.ts';
 import { Batches, type BatchesPorts } from './batches.ts';
 import { BatchReconciler, type BatchReconcilerPorts } from './reconcile-batch.ts';
 import { BatchTaskServer, type TaskServerPorts } from './task-server.ts';

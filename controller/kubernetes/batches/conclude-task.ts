@@ -3,8 +3,8 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { EndedTask } from '#domain/work/batch-tasks.ts';
 import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
-import { concludeAttempt, type ConclusionDependencies } from '#jobs/conclude-attempt.ts';
-import { endAttempt } from '#jobs/end-attempt.ts';
+import { concludeAttempt, type ConclusionDependencies } from '#jobs/completion/conclude-attempt.ts';
+import { endAttempt } from '#jobs/completion/end-attempt.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 
 /** What the end of a batch's task needs. */

@@ -1,8 +1,8 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { TaskRequest } from '#domain/work/batch-tasks.ts';
 import { type Task, taskOf } from '#domain/work/task.ts';
-import { dequeue } from '#jobs/enqueue.ts';
-import type { TaskAnswer, TaskServer } from '../../task-requests.ts';
+import { dequeue } from '#jobs/submission/enqueue.ts';
+import type { TaskAnswer, TaskServer } from '../../execution/task-requests.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';

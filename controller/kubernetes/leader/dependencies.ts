@@ -1,4 +1,4 @@
-import type { AdoptDependencies } from '#jobs/adopt.ts';
+import type { AdoptDependencies } from '#jobs/submission/adopt.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -8,8 +8,8 @@ import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
-import type { StorageWatch } from '../../storage-watch.ts';
-import type { TaskEndpoint } from '../../task-requests.ts';
+import type { StorageWatch } from '../../execution/storage-watch.ts';
+import type { TaskEndpoint } from '../../execution/task-requests.ts';
 import type { BatchSettings } from '../batches/batches.ts';
 import type { JobTemplate } from '../manifests/job-template.ts';
 import type { OwnMark } from '../manifests/own-mark.ts';

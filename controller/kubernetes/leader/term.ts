@@ -2,7 +2,7 @@ import type { EventRecorder } from '#platform/kubernetes/events.ts';
 import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { WorkQueue } from '#platform/kubernetes/work-queue.ts';
-import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import { BatchWork } from '../batches/batch-work.ts';
 import { Caches } from '../cache/caches.ts';
 import { OwnWrites } from '../cache/own-writes.ts';

@@ -3,7 +3,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { PendingChunks } from '#domain/work/split.ts';
 import { taskOf, type WrittenTask } from '#domain/work/task.ts';
 import { unitKindRow, unitOf } from '#domain/work/unit.ts';
-import type { NextUnits } from '#jobs/next-units.ts';
+import type { NextUnits } from '#jobs/completion/next-units.ts';
 import type { jobs } from '#platform/kubernetes/objects.ts';
 import { unitsAnnotation } from '../snapshots/units.ts';
 

@@ -7,7 +7,7 @@ import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { PendingChunks } from '#domain/work/split.ts';
 import { type UnitKind, unitKindRow } from '#domain/work/unit.ts';
-import type { NextUnits } from '#jobs/next-units.ts';
+import type { NextUnits } from '#jobs/completion/next-units.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { NodeSnapshot } from '../snapshots/node.ts';
 

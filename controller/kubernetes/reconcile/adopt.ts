@@ -1,8 +1,8 @@
 import { isJobProblem } from '#domain/errors.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { readMediaProfile } from '#domain/kubernetes/media-profile.ts';
-import { adopt, type AdoptDependencies } from '#jobs/adopt.ts';
-import { enqueue } from '#jobs/enqueue.ts';
+import { adopt, type AdoptDependencies } from '#jobs/submission/adopt.ts';
+import { enqueue } from '#jobs/submission/enqueue.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import { isReservedName } from '../snapshots/names.ts';

@@ -6,7 +6,7 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason, unlessDeleted } from '#platform/kubernetes/errors.ts';
 import { jobs as batchJobs, type KubeObject, mediaJobs, type Resource } from '#platform/kubernetes/objects.ts';
 import { refOf } from '#platform/kubernetes/store.ts';
-import type { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import type { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { JobManifests } from '../manifests/job-manifest.ts';

@@ -7,8 +7,8 @@ import {
   conclusionOf,
   type ConclusionDependencies,
   failJob as recordFailure,
-} from '#jobs/conclude-attempt.ts';
-import { endAttempt, type EndedAttempt } from '#jobs/end-attempt.ts';
+} from '#jobs/completion/conclude-attempt.ts';
+import { endAttempt, type EndedAttempt } from '#jobs/completion/end-attempt.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { leaseOwner } from '../slots/claimed-jobs.ts';

@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { isFinal } from '#domain/jobs/status.ts';
-import { type CancelDependencies, cancelJob } from '#jobs/cancel.ts';
+import { type CancelDependencies, cancelJob } from '#jobs/submission/cancel.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, type KubeObject, type MediaJob, type Resource } from '#platform/kubernetes/objects.ts';

@@ -1,7 +1,7 @@
 import { isJobProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { type UnitKind, unitKindRow } from '#domain/work/unit.ts';
-import { type NextUnits, nextUnits } from '#jobs/next-units.ts';
+import { type NextUnits, nextUnits } from '#jobs/completion/next-units.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { pendingChunksOf } from '../snapshots/units.ts';

@@ -2,7 +2,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
-import type { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import type { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { OwnWrites } from '../cache/own-writes.ts';

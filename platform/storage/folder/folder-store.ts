@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
-import { Once } from '#domain/once.ts';
+import { Once } from '#platform/concurrency/once.ts';
 import { externalWrite } from '../../external-writes/external-write.ts';
 import { BlockPool } from '../blocks.ts';
 import { CheckedBody } from '../s3/checked-body.ts';

@@ -3,7 +3,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
 import { delayAfter } from '#domain/backoff.ts';
 import { KnownProblem } from '#domain/errors.ts';
-import { Once } from '#domain/once.ts';
+import { Once } from '#platform/concurrency/once.ts';
 import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
 import type {

@@ -1,5 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3';
-import { untilAborted } from '#domain/until-aborted.ts';
+import { untilAborted } from '#platform/concurrency/until-aborted.ts';
 import { toStorageError } from '../errors.ts';
 import { boundAnswers } from './bounded-answers.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';

@@ -8,7 +8,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
-import { untilAborted } from '#domain/until-aborted.ts';
+import { untilAborted } from '#platform/concurrency/until-aborted.ts';
 import { externalWrite } from '../../external-writes/external-write.ts';
 import { downloadOf } from '../download.ts';
 import { chunksOf, incompleteMetadata, toStorageError } from '../errors.ts';

@@ -2,7 +2,7 @@ import { overdueTasks } from '#domain/jobs/overdue.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 interface OverdueDependencies {
   readonly cleanup: Pick<CleanupStore, 'overdueSeconds'>;

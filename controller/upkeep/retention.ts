@@ -7,7 +7,7 @@ import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/rete
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { inPages, workThrough } from './due-rows.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused, type SharedObjects } from './remove-objects.ts';
 
 /*

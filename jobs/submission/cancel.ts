@@ -2,7 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import { dequeue } from './enqueue.ts';
 
 /** What the cancellation of a job needs. */

@@ -5,7 +5,7 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { Executor } from './executor.ts';
-import { periodicComponent } from './periodic-component.ts';
+import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 
 interface GaugeDependencies {
   readonly queue: Pick<TicketQueue, 'depth'>;

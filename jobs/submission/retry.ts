@@ -4,7 +4,7 @@ import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import { type Chosen, chosenFields, findChosen } from './choices.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { type Preflight, preflightAgain, type PreflightDependencies } from './preflight.ts';
 

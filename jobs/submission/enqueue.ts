@@ -1,6 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 
 /** The ticket of the attempt that a job is at. */
 export function ticketOf({ id, attempt, queue, priority, trace }: Job): Ticket {

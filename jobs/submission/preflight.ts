@@ -6,7 +6,7 @@ import { withClusterProfiles } from '#domain/media/cluster-profiles.ts';
 import { chooseProfile, type MediaProfiles, type NamedProfile, profileDigest } from '#domain/media/profiles.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 
 /** What is known of a job's source before it is accepted; sizes in bytes, null for types without a preflight. */
 export interface Preflight {

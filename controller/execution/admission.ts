@@ -9,7 +9,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 export interface AdmissionDependencies {
   readonly jobs: Pick<JobStore, 'claim' | 'giveBack'>;

@@ -13,7 +13,7 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { etagOf } from './checks.ts';
+import { etagOf } from '../checks.ts';
 import { completeAttempt, type Completion, type CompletionDependencies, recordEnd } from './complete-attempt.ts';
 import { readSplitImages } from './next-units.ts';
 

@@ -4,7 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import { chosenFields } from './choices.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileNamed, unknownProfile } from './preflight.ts';
 

@@ -1,7 +1,7 @@
 import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
 import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
 import { inPages } from './due-rows.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 /** How long the items of an ended rollout stay; its row and its counts stay for good. */
 const itemsKeptMs = 90 * 86_400_000;

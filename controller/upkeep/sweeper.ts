@@ -4,7 +4,7 @@ import { lapsedAtOnce } from '#platform/postgres/job-attempts.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { periodicComponent } from './periodic-component.ts';
+import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 
 export interface SweeperDependencies {
   readonly jobs: Pick<JobStore, 'releaseLapsed' | 'withoutTicket'>;

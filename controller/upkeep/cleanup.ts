@@ -9,14 +9,14 @@ import {
   videoKey,
   workRoot,
 } from '#domain/media/object-keys.ts';
-import { readSplit } from '#jobs/next-units.ts';
+import { readSplit } from '#jobs/completion/next-units.ts';
 import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { workThrough } from './due-rows.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused } from './remove-objects.ts';
 
 export interface CleanupDependencies {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { exampleJob } from '../testing/example-job.ts';
+import { exampleJob } from '../../testing/example-job.ts';
 import type { Conclusion } from './conclude-attempt.ts';
 import { endAttempt } from './end-attempt.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Component } from '#platform/lifecycle/component.ts';
+import type { Component } from './component.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 /** What is repeated. */

@@ -1,7 +1,7 @@
 import { digestsKey, parseDigestLine, revisionFolderOf } from '#domain/work/object-digests.ts';
 import { isTopMaster, objectKeyBytesMax } from '#domain/media/object-keys.ts';
 import type { ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
-import { sha256Of } from './uploads/digest.ts';
+import { sha256Of } from '../uploads/digest.ts';
 
 /** An object of a listing; `sha256` in hex, null where it was not recorded. */
 export type DigestedObject = ObjectInfo & { readonly sha256: string | null };

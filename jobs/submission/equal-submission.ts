@@ -6,9 +6,9 @@ import { isFinal } from '#domain/jobs/status.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { CallbackAdded } from '#platform/postgres/job-callbacks.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { areResultsMissing } from './checks.ts';
+import { areResultsMissing } from '../checks.ts';
 import type { Choices } from './choices.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import type { PreflightDependencies } from './preflight.ts';
 import { rerunJob } from './rerun.ts';
 

@@ -4,7 +4,7 @@ import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { inPages } from './due-rows.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { removeEnded } from './remove-ended.ts';
 
 interface ExpiryDependencies {

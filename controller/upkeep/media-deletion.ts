@@ -2,15 +2,15 @@ import { KnownProblem } from '#domain/errors.ts';
 import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/deletion.ts';
 import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
-import { withDigests } from '#jobs/object-digests.ts';
-import { readSplit } from '#jobs/next-units.ts';
+import { withDigests } from '#jobs/completion/object-digests.ts';
+import { readSplit } from '#jobs/completion/next-units.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
-import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import type { DueDeletion, MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { PeriodicTask } from './periodic-component.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { removeUnused } from './remove-objects.ts';
 
 /*
