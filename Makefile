@@ -3,12 +3,13 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: help demo test faults chaos disturb soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
 .PHONY: format generate needs clean
-.PHONY: audit distclean recording
+.PHONY: test-deep audit distclean recording
 
 help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=FILE uses your video, image or audio'
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
-	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
+	@echo 'make test       unit and service tests, these against real servers; TEST_FLAGS are passed to vitest'
+	@echo 'make test-deep  every combination: crashes, corpora, players, long encodes; SLICE=2/6 runs a sixth'
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
 	@echo 'make faults     a crash, failure, delay or lost answer at an eighth of all writes; FAULTS_SLICE=1 the next, FAULTS_SHARE=1 all'
 	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
@@ -32,22 +33,27 @@ demo:
 	@scripts/needs demo && exec node demo/main.ts
 
 test:
-	@scripts/needs test && $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run) $(TEST_FLAGS)
+	@scripts/needs test && \
+	  $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run --project unit --project service) $(TEST_FLAGS)
+
+# SLICE=2/6 runs a part of it; the parts take about the same time.
+test-deep:
+	@scripts/needs test && vitest run --project deep $(if $(SLICE),--shard=$(SLICE)) $(TEST_FLAGS)
 
 # Of every fault at every write of every scenario an eighth, about an hour; `make test` makes one of each scenario.
 faults:
 	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),8) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) \
-	  vitest run test/faults/writes.test.ts $(TEST_FLAGS)
+	  vitest run test/faults/writes.deep.test.ts $(TEST_FLAGS)
 
 chaos:
 	@scripts/needs test && CHAOS_MINUTES=$(or $(MINUTES),15) CHAOS_SEED=$(or $(SEED),1) \
-	  vitest run test/faults/chaos.test.ts $(TEST_FLAGS)
+	  vitest run test/faults/chaos.deep.test.ts $(TEST_FLAGS)
 
 planted:
-	@scripts/needs test && PLANTED=all vitest run test/faults/planted.test.ts $(TEST_FLAGS)
+	@scripts/needs test && PLANTED=all vitest run test/faults/planted.deep.test.ts $(TEST_FLAGS)
 
 soak:
-	@scripts/needs test && SOAK_MINUTES=$(or $(MINUTES),30) vitest run test/faults/soak.test.ts $(TEST_FLAGS)
+	@scripts/needs test && SOAK_MINUTES=$(or $(MINUTES),30) vitest run test/faults/soak.deep.test.ts $(TEST_FLAGS)
 
 # Each property has an equal share of the time.
 fuzz: needs
@@ -74,7 +80,7 @@ bench:
 	@scripts/needs bench && exec node bench/main.ts
 
 recording:
-	@scripts/needs test && RECORDING=docs/demo.webp vitest run test/integration/demo-walk.test.ts
+	@scripts/needs test && RECORDING=docs/demo.webp vitest run test/integration/demo-walk.deep.test.ts
 
 e2e:
 	@scripts/needs e2e && scripts/e2e $(TEST_FLAGS)

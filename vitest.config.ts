@@ -1,10 +1,25 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './testing/longest-first.ts';
 
-// Unit tests stand beside the code and touch nothing outside the process but a temporary folder. What runs against real
-// servers lives in test/. A test file that is in neither list does not exist: `unit` takes all that is left.
+// The tiers (CONTRIBUTING.md, "Tests"). A unit test stands beside the code and touches nothing outside the process but
+// a temporary folder. What runs against real servers lives in test/: a file whose name says `deep` is of the deep tier,
+// every other of the service tier. `unit` takes all that is left, so no file is in two tiers or in none.
+const deepTests = 'test/{contract,integration,faults}/**/*.deep.test.ts';
 const realTests = 'test/{contract,integration,faults}/**/*.test.ts';
 const ownConfigurations = 'test/{k8s,e2e}/**';
+const notOurs = ['node_modules/**', '.tools/**', '.reelwright/**'];
+
+const againstRealServers = {
+  globalSetup: ['testing/global-setup.ts'],
+  testTimeout: 120_000,
+  // A second, the default, is short for a browser that shares two cores.
+  expect: { poll: { timeout: 20_000 } },
+  hookTimeout: 120_000,
+  // One more than the cores of a small machine: files wait for leases and players a third of their time.
+  maxWorkers: 3,
+  // As in `unit`. A test that limits what a module of its process may do starts a process of its own.
+  isolate: false,
+};
 
 export default defineConfig({
   test: {
@@ -14,7 +29,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['**/*.test.ts'],
-          exclude: [realTests, ownConfigurations, 'node_modules/**', '.tools/**', '.reelwright/**'],
+          exclude: [realTests, ownConfigurations, ...notOurs],
           maxWorkers: '100%',
           // Most take milliseconds; a busy machine stalls one that compiles or reads the whole tree.
           testTimeout: 60_000,
@@ -25,20 +40,16 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'real',
+          ...againstRealServers,
+          name: 'service',
           include: [realTests],
-          globalSetup: ['testing/global-setup.ts'],
-          testTimeout: 120_000,
-          // A second, the default, is short for a browser that shares two cores.
-          expect: { poll: { timeout: 20_000 } },
-          hookTimeout: 120_000,
-          // One more than the cores of a small machine: files wait for leases and players a third of their time.
-          maxWorkers: 3,
-          // As above. A test that limits what a module of its process may do starts a process of its own.
-          isolate: false,
+          exclude: [deepTests],
           // After the unit tests, so that nothing else competes for the processor where time matters.
           sequence: { groupOrder: 2 },
         },
+      },
+      {
+        test: { ...againstRealServers, name: 'deep', include: [deepTests], sequence: { groupOrder: 3 } },
       },
     ],
   },

@@ -7,7 +7,7 @@ import type { UploadOptions } from '../clients/typescript/src/uploads.ts';
 import type { Context } from './command.ts';
 import { describeFile, uploadFromUrl, uploadLocalFile } from './upload.ts';
 
-// With a real service that is killed: test/contract/cli-upload.test.ts.
+// With a real service that is killed: test/contract/cli-upload.deep.test.ts.
 
 let home = '';
 beforeEach(async () => {

@@ -21,7 +21,7 @@ test('the generated modules of the Python client are of this checkout: make gene
   const expected = { ...pythonTexts(document), ...(await pythonSyncTexts()) };
   for (const [name, text] of Object.entries(expected))
     expect(await readFile(new URL(name, pythonFolder), 'utf8'), name).toBe(text);
-  // The generator is not one of the npm packages: test/contract/clients.test.ts compares the rest.
+  // The generator is not one of the npm packages: test/contract/clients.deep.test.ts compares the rest.
   const models = await readFile(new URL('models.py', pythonFolder), 'utf8');
   expect(models.slice(0, modelsHead(document).length)).toBe(modelsHead(document));
 });

@@ -304,8 +304,8 @@ export const corpus: readonly CorpusImage[] = [
 
 const pageHead = `# Images that are tried
 
-Put through \`image:thumbnail\` by \`runner-image-kinds.test.ts\`, which writes this page (\`vitest run FILE -u\`), and
-judged by their decoded pixels.`;
+Put through \`image:thumbnail\` by \`runner-image-kinds.deep.test.ts\`, which writes this page (\`vitest run FILE -u\`),
+and judged by their decoded pixels.`;
 
 /** The corpus as a page in Markdown, with one row an image. */
 export function imagePage(): string {

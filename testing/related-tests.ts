@@ -16,7 +16,7 @@ const usedBy: readonly (readonly [user: string, used: RegExp])[] = [
   ['testing/programs.ts', /^main\.ts$/],
   ['test/integration/player-streams.ts', /^demo\/service\.ts$/],
   ['test/integration/player-streams.ts', /^web\//],
-  ['test/integration/demo-walk.test.ts', /^demo\/page\//],
+  ['test/integration/demo-walk.deep.test.ts', /^demo\/page\//],
   ['testing/databases.ts', /\.sql$/],
 ];
 

@@ -405,9 +405,10 @@ export const videoCorpus: readonly CorpusVideo[] = [
 
 const pageHead = `# Videos that are tried
 
-Made by ffmpeg and put through the runner by \`runner-corpus.test.ts\`, which writes this page (\`vitest run FILE -u\`).
-A stream is judged by its decoded frames and samples: size, rate, number of frames (one may be missing or too many), the
-colours of four quarters and their places, and where video and audio begin, within 40 ms of each other.`;
+Made by ffmpeg and put through the runner by \`runner-corpus.deep.test.ts\`, which writes this page
+(\`vitest run FILE -u\`). A stream is judged by its decoded frames and samples: size, rate, number of frames (one may be
+missing or too many), the colours of four quarters and their places, and where video and audio begin, within 40 ms of
+each other.`;
 
 /** The corpus as a page in Markdown, with one row a source. */
 export function corpusPage(): string {

@@ -7,8 +7,8 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Authentication". Every way to forge a token: domain/playback/token.test.ts, and over
-// HTTP test/integration/delivery-hostile.test.ts. That the token stands in no address (C19.11): service.test.ts and
-// test/integration/player.test.ts. Signatures of webhooks (C21.5, C21.6): webhooks.test.ts.
+// HTTP test/integration/delivery-hostile.deep.test.ts. That the token stands in no address (C19.11): service.test.ts
+// and test/integration/player.test.ts. Signatures of webhooks (C21.5, C21.6): webhooks.test.ts.
 
 let api: ApiUnderTest;
 const inAnHour = () => Math.floor(Date.now() / 1000) + 3600;

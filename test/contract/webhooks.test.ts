@@ -10,8 +10,8 @@ import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 // docs/reference/contract.md, "Webhooks", at a real receiver. Beside this: test/integration/controller-webhooks.test.ts
 // (410, Retry-After, addresses that are refused, many senders), test/integration/controller-outbound-http.test.ts
-// (redirects, pinned addresses), test/faults/submission-killed.test.ts (a sender that is killed before and after it has
-// sent).
+// (redirects, pinned addresses), test/faults/submission-killed.deep.test.ts (a sender that is killed before and
+// after it has sent).
 
 interface Received {
   readonly method: string | undefined;

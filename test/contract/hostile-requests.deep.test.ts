@@ -114,7 +114,7 @@ it.each(Object.entries(paths))('%s takes no text that is a fault of ours', async
     expect([200, 302, 307, 308, 400, 401, 403, 404, 405, 410, 414, 431]).toContain(status);
 });
 
-// Bytes that may stand in a header; others are no HTTP, which test/integration/delivery-hostile.test.ts sends.
+// Bytes that may stand in a header; others are no HTTP, which test/integration/delivery-hostile.deep.test.ts sends.
 const value = (text: string) =>
   Buffer.from(text)
     .toString('latin1')

@@ -12,7 +12,7 @@ import { findProgram } from '../../testing/servers.ts';
 import { prepareService, type ServiceUnderTest } from './service-under-test.ts';
 
 // examples/, as far as examples/README.md says that they are tried: the programs against a live service, the rest by
-// their form. test/integration/player-docs.test.ts plays the pages, and player-element.test.ts the React example.
+// their form. test/integration/player-docs.deep.test.ts plays the pages, and player-element.test.ts the React example.
 
 const run = promisify(execFile);
 const [jq, terraform, actionlint] = ['jq', 'terraform', 'actionlint'].map((name) => findProgram(name));
