@@ -9,7 +9,8 @@ help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=FILE uses your video, image or audio'
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test       unit and service tests, these against real servers; TEST_FLAGS are passed to vitest'
-	@echo 'make test-deep  every combination: crashes, corpora, players, long encodes; SLICE=2/6 runs a sixth'
+	@echo 'make test-deep  every combination: crashes, corpora, players, long encodes; SLICE=2/6 runs a sixth,'
+	@echo '                SLICE=auto the sixth of this commit and what reaches its changes; likewise test-k8s, e2e'
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
 	@echo 'make faults     a crash, failure, delay or lost answer at an eighth of all writes; FAULTS_SLICE=1 the next, FAULTS_SHARE=1 all'
 	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
@@ -28,17 +29,20 @@ help:
 	@echo 'make clean      remove the data of the demo and the results of tests'
 	@echo 'make distclean  clean, and remove node_modules and .tools'
 
+# SLICE=2/6 runs a part of a tier, SLICE=auto the part that the commit chooses; scripts/run-tiers.ts reads it.
+RUN_TIERS = node scripts/run-tiers.ts
+export SLICE
+
 # The program reads ONCE, INPUT and PORT from its environment.
 demo:
 	@scripts/needs demo && exec node demo/main.ts
 
 test:
 	@scripts/needs test && \
-	  $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run --project unit --project service) $(TEST_FLAGS)
+	  $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,$(RUN_TIERS) unit service --) $(TEST_FLAGS)
 
-# SLICE=2/6 runs a part of it; the parts take about the same time.
 test-deep:
-	@scripts/needs test && vitest run --project deep $(if $(SLICE),--shard=$(SLICE)) $(TEST_FLAGS)
+	@scripts/needs test && $(RUN_TIERS) deep -- $(TEST_FLAGS)
 
 # Of every fault at every write of every scenario an eighth, about an hour; `make test` makes one of each scenario.
 faults:
@@ -69,7 +73,7 @@ audit: needs
 # A separate run: the files share one control plane (test/k8s/vitest.config.ts).
 test-k8s:
 	@scripts/needs test && assets=$$(scripts/envtest) && \
-	  KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
+	  KUBEBUILDER_ASSETS=$$assets $(RUN_TIERS) k8s -- $(TEST_FLAGS)
 
 disturb:
 	@DISTURB_SEED=$(or $(SEED),1) DISTURB_SECONDS=$$((60 * $(or $(MINUTES),1))) \
@@ -83,7 +87,7 @@ recording:
 	@scripts/needs test && RECORDING=docs/demo.webp vitest run test/integration/demo-walk.deep.test.ts
 
 e2e:
-	@scripts/needs e2e && scripts/e2e $(TEST_FLAGS)
+	@scripts/needs e2e && $(RUN_TIERS) e2e -- $(TEST_FLAGS)
 
 check: lint types dead-code unit
 

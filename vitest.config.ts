@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './testing/longest-first.ts';
+import { RunReport } from './testing/tiers/run-report.ts';
 
 // The tiers (CONTRIBUTING.md, "Tests"). A unit test stands beside the code and touches nothing outside the process but
 // a temporary folder. What runs against real servers lives in test/: a file whose name says `deep` is of the deep tier,
@@ -11,6 +12,8 @@ const notOurs = ['node_modules/**', '.tools/**', '.reelwright/**'];
 
 const againstRealServers = {
   globalSetup: ['testing/global-setup.ts'],
+  // A shared machine may stall a browser or a server. The end of the run lists what passed only then.
+  retry: 1,
   testTimeout: 120_000,
   // A second, the default, is short for a browser that shares two cores.
   expect: { poll: { timeout: 20_000 } },
@@ -24,6 +27,7 @@ const againstRealServers = {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    reporters: ['default', new RunReport(import.meta.dirname)],
     projects: [
       {
         test: {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { normalize } from 'node:path/posix';
 import { durationOf } from './durations.ts';
 import { importGraph } from './import-graph.ts';
@@ -5,8 +6,11 @@ import { readSources, type SourceFile } from './imports.ts';
 
 /** Seconds of tests against real servers that fit into a minute and a half on two cores, their start included. */
 const realSecMax = 120;
+/** Seconds of tests of the deep tier that a change adds to the slice of its commit. */
+const deepSecMax = 300;
 const isTest = (path: string) => path.endsWith('.test.ts');
 const isReal = (path: string) => /^test\/(?:contract|integration|faults)\//.test(path);
+const isDeep = (path: string) => path.endsWith('.deep.test.ts');
 /** Have a configuration, and a target, of their own. */
 const isOnCluster = (path: string) => /^test\/(?:k8s|e2e)\//.test(path);
 
@@ -36,19 +40,57 @@ export function nearestTests(
   sources: readonly SourceFile[] = readSources(root),
 ): NearestTests {
   const changed = files.map((file) => normalize(file));
-  const distances = distancesTo(changed, importGraph(sources));
-  const words = new Set(changed.flatMap(wordsOf));
-  // A test that is named as what it tests is nearer than its imports say.
-  const farness = (test: string) =>
-    (distances.get(test) ?? 0) - 2 * wordsOf(test).filter((word) => words.has(word)).length;
-  const tests = [...distances.keys()].filter(isTest).toSorted((one, other) => farness(one) - farness(other));
-  const real = withinSeconds(tests.filter(isReal), changed);
+  const tests = testsByDistance(changed, sources);
+  const real = withinSeconds(tests.filter(isReal), changed, realSecMax);
   return {
     unit: tests.filter((path) => !isReal(path) && !isOnCluster(path)),
     real,
     left: tests.filter((path) => isReal(path) && !real.includes(path)),
     onCluster: tests.filter(isOnCluster),
   };
+}
+
+/** The nearest files of the deep tier that reach one of the files by imports, as many as fit into five minutes. */
+export function deepTestsReaching(root: string, files: readonly string[]): string[] {
+  const changed = files.map((file) => normalize(file));
+  return withinSeconds(testsByDistance(changed, readSources(root)).filter(isDeep), changed, deepSecMax);
+}
+
+/**
+ * What differs from the branch `main`, with files that are not committed. On `main` itself: what the commits of half a
+ * day before its last one changed.
+ */
+export function changedSince(root: string): string[] {
+  const names = [git(root, 'diff', '--name-only', base(root)), git(root, 'ls-files', '--others', '--exclude-standard')];
+  return names.flatMap((text) => text.split('\n')).filter((name) => name !== '');
+}
+
+/** Where this branch has left the branch `main`; on `main`, its last commit that is older than half a day. */
+function base(root: string): string {
+  const head = git(root, 'rev-parse', 'HEAD');
+  for (const main of ['main', 'origin/main']) {
+    try {
+      const left = git(root, 'merge-base', 'HEAD', main);
+      if (left !== head) return left;
+    } catch {
+      // No such branch here.
+    }
+  }
+  const halfDayBefore = Number(git(root, 'show', '--no-patch', '--format=%ct', 'HEAD')) - 12 * 60 * 60;
+  return git(root, 'rev-list', '-1', `--before=${halfDayBefore}`, 'HEAD') || head;
+}
+
+function git(root: string, ...args: string[]): string {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+}
+
+function testsByDistance(changed: readonly string[], sources: readonly SourceFile[]): string[] {
+  const distances = distancesTo(changed, importGraph(sources));
+  const words = new Set(changed.flatMap(wordsOf));
+  // A test that is named as what it tests is nearer than its imports say.
+  const farness = (test: string) =>
+    (distances.get(test) ?? 0) - 2 * wordsOf(test).filter((word) => words.has(word)).length;
+  return [...distances.keys()].filter(isTest).toSorted((one, other) => farness(one) - farness(other));
 }
 
 /** How many imports lie between each file and the nearest of `files`. */
@@ -67,10 +109,10 @@ function distancesTo(files: readonly string[], imports: ReturnType<typeof import
 }
 
 /** The first tests whose durations fit; one that was changed itself always does. */
-function withinSeconds(tests: readonly string[], changed: readonly string[]): string[] {
+function withinSeconds(tests: readonly string[], changed: readonly string[], secondsMax: number): string[] {
   let seconds = 0;
   return tests.filter((path) => {
-    const isTaken = changed.includes(path) || seconds + durationOf(path) <= realSecMax;
+    const isTaken = changed.includes(path) || seconds + durationOf(path) <= secondsMax;
     if (isTaken) seconds += durationOf(path);
     return isTaken;
   });

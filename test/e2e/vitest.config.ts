@@ -1,6 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { RunReport } from '../../testing/tiers/run-report.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Runs install.test.ts first, on the release as installed: other files drain nodes, create pools and upgrade. */
 class InstallFirst extends BaseSequencer {
@@ -15,8 +18,9 @@ function place({ moduleId }: TestSpecification): string {
 
 // Tests of the installed chart on a real cluster: `make e2e` (scripts/e2e).
 export default defineConfig({
-  root: fileURLToPath(new URL('../..', import.meta.url)),
+  root,
   test: {
+    reporters: ['default', new RunReport(root)],
     name: 'e2e',
     include: ['test/e2e/**/*.test.ts'],
     globalSetup: ['test/e2e/support/global-setup.ts'],

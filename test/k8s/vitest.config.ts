@@ -1,6 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from '../../testing/longest-first.ts';
+import { RunReport } from '../../testing/tiers/run-report.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const shared = {
   testTimeout: 60_000,
@@ -30,8 +33,9 @@ const filesAlone = alone.map((name) => `test/k8s/${name}.test.ts`);
 // Tests against a real kube-apiserver, in a run of their own: `make test-k8s`. Both projects share it, with a namespace
 // and a database for each file.
 export default defineConfig({
-  root: fileURLToPath(new URL('../..', import.meta.url)),
+  root,
   test: {
+    reporters: ['default', new RunReport(root)],
     sequence: { sequencer: LongestFirst },
     globalSetup: ['testing/k8s/global-setup.ts', 'testing/k8s/postgres-setup.ts'],
     projects: [
