@@ -7,8 +7,8 @@ import { filesOfSlice, parseSlice, sliceOfCommit } from '../testing/tiers/slices
 import { isTierName, tiers, type Tier, type TierName } from '../testing/tiers/tiers.ts';
 
 // node scripts/run-tiers.ts TIER… [-- FLAGS OF VITEST]: runs tiers one after another, prints what each cost, and holds
-// each to its budget of processor seconds. SLICE=2/6 runs a part of a tier; SLICE=auto the part that the commit chooses,
-// and of the deep tier what reaches the changed files by imports. Leaves `test-results/TIER.json` and, for .ci/run,
+// each to its budget of processor seconds. SLICE=2/6 runs a part of a tier; SLICE=auto the one that the commit chooses
+// and, of the deep tier, what reaches the changed files by imports. Leaves `test-results/TIER.json` and, for .ci/run,
 // `test-results/TIER.counts` with the numbers passed, failed and skipped.
 
 interface TierResult extends Omit<RunSummary, 'retried' | 'skippedIn'> {
