@@ -4,8 +4,8 @@ import { KnownProblem } from '#domain/errors.ts';
 
 /** The same for a missing and a wrong key: the answer does not say which it was. */
 const advice =
-  'Send one of the API keys of this service in the header X-API-Key; it is missing or another one. ' +
-  'The header Authorization is not read here.';
+  'X-API-Key is missing or is not one of the API keys of this service. Send one of them in this header; ' +
+  'Authorization holds no API key.';
 
 /**
  * Checks that `X-API-Key` is one of `apiKeys` (C19.1; several for rotation). Every key is compared, by digest and in

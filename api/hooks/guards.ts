@@ -11,6 +11,10 @@ export interface Guards {
   readonly authenticated: Guard;
   /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
+  /** The same, each against a window of its own with as many requests: submissions keep theirs whole. */
+  readonly limitedByUpload: Guard;
+  readonly limitedByImport: Guard;
+  readonly limitedByRollout: Guard;
   /** The same, against the limit of batches. */
   readonly limitedByBatch: Guard;
   /** The same, against the limit of checks of profiles, which are made as one types. */
@@ -30,11 +34,15 @@ export function apiGuards({
       announceLimit(limit, reply);
       await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
     };
+  const quota = config.apiRateLimitPerMinute;
   return {
     authenticated: async (request, reply) => {
       checkApiKey(request, reply, config.apiKeys);
     },
-    limited: limitedBy({ name: 'api', quota: config.apiRateLimitPerMinute }),
+    limited: limitedBy({ name: 'api', quota }),
+    limitedByUpload: limitedBy({ name: 'uploads', quota }),
+    limitedByImport: limitedBy({ name: 'imports', quota }),
+    limitedByRollout: limitedBy({ name: 'rollouts', quota }),
     limitedByCheck: limitedBy({ name: 'profile-check', quota: checksPerMinute }),
     limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };

@@ -25,9 +25,9 @@ type ImportRouteDependencies = Pick<ApiDependencies, 'config' | 'uploads' | 'log
 
 export function addImportRoutes(app: FastifyInstance, dependencies: ImportRouteDependencies): void {
   const { rows, log, randomUuid } = dependencies;
-  const { authenticated, limited } = dependencies.guards;
+  const { authenticated, limitedByImport } = dependencies.guards;
 
-  app.post('/api/imports', { onRequest: limited, config: { doc: docs.begin } }, async (request, reply) => {
+  app.post('/api/imports', { onRequest: limitedByImport, config: { doc: docs.begin } }, async (request, reply) => {
     const { settings, bucket } = configured(dependencies);
     const given = validated(bodySchemas.CreateImportRequest, request.body);
     const file = {

@@ -38,12 +38,16 @@ export function addRolloutRoutes(
     })),
   });
 
-  app.post('/api/rollouts', { onRequest: guards.limited, config: { doc: docs.create } }, async (request, reply) => {
-    const spec = validated(bodySchemas.CreateRolloutRequest, request.body);
-    const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec });
-    audit(log, request, { what: 'rollout begun', rolloutId: rollout.id });
-    return reply.code(202).header('location', `/api/rollouts/${rollout.id}`).send(rolloutToWire(rollout));
-  });
+  app.post(
+    '/api/rollouts',
+    { onRequest: guards.limitedByRollout, config: { doc: docs.create } },
+    async (request, reply) => {
+      const spec = validated(bodySchemas.CreateRolloutRequest, request.body);
+      const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec });
+      audit(log, request, { what: 'rollout begun', rolloutId: rollout.id });
+      return reply.code(202).header('location', `/api/rollouts/${rollout.id}`).send(rolloutToWire(rollout));
+    },
+  );
 
   app.get('/api/rollouts', { onRequest, config: { doc: docs.list } }, async (request): Promise<Wire<'RolloutList'>> => {
     const { limit, cursor } = validated(rolloutListQuerySchema, request.query);

@@ -35,10 +35,10 @@ const retryAfterSec = 2;
 
 export function addUploadRoutes(app: FastifyInstance, dependencies: UploadRouteDependencies): void {
   const { log } = dependencies;
-  const { authenticated, limited } = dependencies.guards;
+  const { authenticated, limitedByUpload } = dependencies.guards;
   const completions = new Completions();
 
-  app.post('/api/uploads', { onRequest: limited, config: { doc: docs.begin } }, async (request, reply) => {
+  app.post('/api/uploads', { onRequest: limitedByUpload, config: { doc: docs.begin } }, async (request, reply) => {
     const given = validated(bodySchemas.CreateUploadRequest, request.body);
     const file = {
       keyId: apiKeyId(request),

@@ -141,7 +141,7 @@ const serverVariables = {
   }),
   apiRateLimitPerMinute: forApi('API_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '30',
-    doc: 'Submissions, retries and reruns a minute for each API key.',
+    doc: 'Submissions, retries and reruns a minute for each API key; uploads, imports and rollouts have as many each.',
   }),
   batchRateLimitPerMinute: forApi('BATCH_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '10',

@@ -41,6 +41,25 @@ describe('the limit on submissions', () => {
     expect((await api.submit(thumbnail(9), { 'x-api-key': olderApiKey })).status).toBe(202);
   });
 
+  it('C23.1: uploads, imports and rollouts leave the window of submissions whole', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 1 });
+    for (const [path, name] of [
+      ['/api/uploads', 'uploads'],
+      ['/api/imports', 'imports'],
+      ['/api/rollouts', 'rollouts'],
+    ] as const) {
+      const statuses = [];
+      for (let n = 0; n < 2; n++) {
+        const answer = await api.call(path, { method: 'POST', body: '{}' });
+        statuses.push(answer.status);
+        expect(answer.headers.get('ratelimit-policy')).toBe(`"${name}";q=1;w=60`);
+      }
+      expect(statuses[0]).not.toBe(429);
+      expect(statuses[1]).toBe(429);
+    }
+    expect((await api.submit(thumbnail(1))).status).toBe(202);
+  });
+
   it('C23.10: reading a job is not limited, also over the limit on submissions', async () => {
     api = await startApi({ apiRateLimitPerMinute: 1 });
     const { json } = await api.submit(thumbnail(1));

@@ -33,8 +33,8 @@ const untilAborted = (signal?: AbortSignal) =>
 describe('messages of refused requests', () => {
   it('an answer 401 names the header to send and the one that is not read', async () => {
     const { json, headers } = await api.raw('/api/jobs', { headers: { authorization: 'Bearer KEY' } });
-    const advice = 'Send one of the API keys of this service in the header X-API-Key; it is missing or another one.';
-    expect(json.detail).toBe(`${advice} The header Authorization is not read here.`);
+    const fault = 'X-API-Key is missing or is not one of the API keys of this service.';
+    expect(json.detail).toBe(`${fault} Send one of them in this header; Authorization holds no API key.`);
     expect(headers.get('www-authenticate')).toBe('X-API-Key');
   });
 
