@@ -18,7 +18,7 @@ help:
 	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
 	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
-	@echo 'make mutate     whether unit tests notice changes of the rules; ONLY=domain/playback for a folder or file, FRESH=1 repeats'
+	@echo 'make mutate     changes of the rules that no unit test notices; ONLY=domain/playback for a folder or file, SINCE=7.days'
 	@echo 'make audit      known holes and licences of the packages that are installed'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
@@ -65,7 +65,7 @@ fuzz: needs
 
 # One worker, beside other work; WORKERS=2 has more.
 mutate: needs
-	@FRESH=$(FRESH) WORKERS=$(or $(WORKERS),1) nice -n 10 node scripts/mutate.ts $(ONLY)
+	@SINCE=$(SINCE) WORKERS=$(or $(WORKERS),1) nice -n 10 node scripts/mutate.ts $(ONLY)
 
 audit: needs
 	@node scripts/audit.ts
