@@ -31,11 +31,6 @@ it(`${path} has sections from 10 on without a gap, and the numbers of each count
   }
 });
 
-it(`every line of ${path} has at most 40 words`, () => {
-  const long = promises.filter(({ promise }) => promise.split(' ').length > 40);
-  expect(long.map(({ id }) => id)).toEqual([]);
-});
-
 it.each(promises)('$id begins the title of a test that expects something: $promise', ({ id }) => {
   expect(proven).toContain(id);
 });
