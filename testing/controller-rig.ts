@@ -175,6 +175,18 @@ export async function openRig(variables: Record<string, string> = {}) {
       return job.id;
     },
     finished,
+    /** Ends the wait of a job that is to run later: waits until its attempt has that number, and makes it due. */
+    async nowDue(id: string, attempt: number): Promise<void> {
+      const delayed = 'update jobs set not_before = now() where id = $1 and attempt = $2 and not_before > now()';
+      await until(
+        async () => (await database.pool.query(delayed, [id, attempt])).rowCount,
+        (count) => count === 1,
+      );
+      const ticket = { jobId: id, attempt, queue: (await find(id)).queue };
+      // Whether the worker added its delayed ticket before or adds it afterwards, this one comes first.
+      await queue.remove(ticket);
+      await addTicket(ticket);
+    },
     /** The scripted runner's notes, in order. */
     async notes(): Promise<Note[]> {
       const text = await readFile(notesFile, 'utf8').catch(() => '');

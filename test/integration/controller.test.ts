@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { defaultDocument } from '#domain/media/profiles.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { findIsolation } from '#platform/commands/isolation.ts';
@@ -13,26 +13,58 @@ import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-r
 const readOnly = join(tmpdir(), 'reelwright-isolation');
 const isolation = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, readOnly });
 
+/** The notes of a job's `process` steps that began. */
+async function processesOf(rig: Rig, id: string) {
+  return (await rig.notes()).filter(({ what, step, job }) => job === id && what === 'begin' && step === 'process');
+}
+
+/** Submits a job whose `process` does not end, and waits until it runs. */
+async function running(rig: Rig): Promise<string> {
+  const id = await rig.submit('slow-60000');
+  await until(
+    () => processesOf(rig, id),
+    (found) => found.length > 0,
+  );
+  expect(await rig.processesOf(id)).not.toEqual([]);
+  return id;
+}
+
 describe.skipIf(!inject('postgres'))('the process executor', () => {
   let rig: Rig;
-  beforeEach(async () => {
+  let worker: ReturnType<Rig['startWorker']>;
+  const renewals = new Map<string, number>();
+
+  beforeAll(async () => {
     rig = await openRig();
+    await rig.profiles.replace([{ profile: { ...defaultDocument, name: 'default', crf: 30 }, rules: [] }]);
+    const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
+    for (const name of ['.1000-abcdef', '-abcdef'])
+      await mkdir(join(rig.config.workDir, `reelwright-${machine}-${process.pid}${name}`));
+    const renewLease = rig.jobs.renewLease.bind(rig.jobs);
+    rig.jobs.renewLease = (lease) => {
+      renewals.set(lease.jobId, (renewals.get(lease.jobId) ?? 0) + 1);
+      return renewLease(lease);
+    };
+    process.env['PLANTED_CANARY'] = 'must not be passed on';
+    worker = rig.startWorker({ jobAttempts: 2, leaseMs: 3_000 });
   });
-  afterEach(async () => {
+  afterAll(async () => {
+    delete process.env['PLANTED_CANARY'];
     await rig.close();
   });
 
   it('a worker forgets the MediaProfiles of a cluster in which the database was used before', async () => {
-    await rig.profiles.replace([{ profile: { ...defaultDocument, name: 'default', crf: 30 }, rules: [] }]);
-    rig.startWorker();
     await until(
       () => rig.profiles.read(),
       (profiles) => profiles.length === 0,
     );
   });
 
+  it('a worker removes the workspaces of an earlier process with its own process id', async () => {
+    await until(rig.workspaces, (names) => names.length === 0);
+  });
+
   it('a worker takes a ticket, runs the three steps in order, and records results of the specified shape', async () => {
-    rig.startWorker();
     const id = await rig.submit('ok');
     const job = await rig.finished(id);
     expect(job).toMatchObject({
@@ -50,10 +82,10 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     const steps = (await rig.notes()).map(({ step, what }) => `${step} ${what}`);
     expect(steps).toEqual(['fetch', 'process', 'publish'].flatMap((step) => [`${step} begin`, `${step} end`]));
     expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
+    expect(await worker.metrics.registry.metrics()).toContain('svc_queue_wait_seconds_count{queue="default"} 1');
   });
 
   it('C12.13: a worker publishes the top master playlist before a transcode is completed at 95 percent', async () => {
-    rig.startWorker();
     const id = await rig.submit('ok', { type: 'video:transcode' });
     const job = await rig.finished(id);
     expect(job).toMatchObject({ status: 'completed', progress: 95 });
@@ -63,11 +95,9 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
 
   it('each step gets its own environment and nothing of the worker’s', async () => {
-    process.env['PLANTED_CANARY'] = 'must not be passed on';
-    rig.startWorker();
-    await rig.finished(await rig.submit('env'));
-    delete process.env['PLANTED_CANARY'];
-    const begun = (await rig.notes()).filter(({ what }) => what === 'begin');
+    const id = await rig.submit('env');
+    await rig.finished(id);
+    const begun = (await rig.notes()).filter(({ what, job }) => job === id && what === 'begin');
     const all =
       'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG LOG_LEVEL NODE_COMPILE_CACHE PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(
         ' ',
@@ -85,7 +115,6 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     async () => {
       const server = createServer().listen(0, '127.0.0.1');
       await once(server, 'listening');
-      rig.startWorker();
       const source = `spy-${(server.address() as AddressInfo).port}`;
       for (const type of ['video:transcode', 'image:thumbnail'] as const) {
         const id = await rig.submit(source, { type });
@@ -105,27 +134,17 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     },
   );
 
-  it('a worker removes the workspaces of an earlier process with its own process id', async () => {
-    const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
-    const left = [`reelwright-${machine}-${process.pid}.1000-abcdef`, `reelwright-${machine}-${process.pid}-abcdef`];
-    for (const name of left) await mkdir(join(rig.config.workDir, name));
-    rig.startWorker();
-    await until(rig.workspaces, (names) => names.length === 0);
-  });
-
   it('C12.9: a transient failure is counted and retried, and the job completes', async () => {
-    const { metrics } = rig.startWorker();
-    const job = await rig.finished(await rig.submit('exit-20-1'));
-    expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
-    const text = await metrics.registry.metrics();
-    expect(text).toContain('svc_worker_retries_total{code="storage_error"} 1');
-    expect(text).toContain('svc_queue_wait_seconds_count{queue="default"} 1');
+    const id = await rig.submit('exit-20-1');
+    await rig.nowDue(id, 2);
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
+    expect(await worker.metrics.registry.metrics()).toContain('svc_worker_retries_total{code="storage_error"} 1');
   });
 
   it('C12.9: a job fails with the reported error once its attempts are used up', async () => {
-    rig.startWorker({ jobAttempts: 2 });
-    const job = await rig.finished(await rig.submit('exit-30'));
-    expect(job).toMatchObject({
+    const id = await rig.submit('exit-30');
+    await rig.nowDue(id, 2);
+    expect(await rig.finished(id)).toMatchObject({
       status: 'failed',
       attempt: 2,
       results: null,
@@ -133,17 +152,12 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     });
   });
 
-  it('a fault of the input fails a job at once', async () => {
-    rig.startWorker();
-    const job = await rig.finished(await rig.submit('exit-10'));
-    expect(job).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'corrupt_input', retryable: false } });
-  });
-
   it('C15.14: a fault of the source fails every stage of a full workflow and allows no retry', async () => {
-    rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-10', { type: 'video:full' }));
     expect(job).toMatchObject({
       status: 'failed',
+      attempt: 1,
+      error: { code: 'corrupt_input', retryable: false },
       results: {
         stages: { source: { status: 'failed' }, cover: { status: 'failed' }, transcode: { status: 'failed' } },
         retry_plan: { allowed: false },
@@ -152,46 +166,16 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
 
   it('C12.12, C12.13: a job whose manifest names a missing object does not complete', async () => {
-    rig.startWorker({ jobAttempts: 1 });
-    const job = await rig.finished(await rig.submit('lose'));
+    const id = await rig.submit('lose');
+    await rig.nowDue(id, 2);
+    const job = await rig.finished(id);
     expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  it('a queue never has more running jobs than its pool has slots, and each attempt runs once', async () => {
-    const concurrency = { workerConcurrency: 2, largeWorkerConcurrency: 1, leaseMs: 15_000 };
-    rig.startWorker(concurrency);
-    rig.startWorker(concurrency);
-    const submit = (queue: 'default' | 'video:large') => rig.submit('slow-150', { queue });
-    const normal = await Promise.all(Array.from({ length: 10 }, () => submit('default')));
-    const large = await Promise.all(Array.from({ length: 4 }, () => submit('video:large')));
-    for (const id of [...normal, ...large])
-      expect(await rig.finished(id, 60_000)).toMatchObject({ status: 'completed' });
-    const notes = await rig.notes();
-    expect(mostAtOnce(notes, ({ job }) => normal.includes(job))).toBeLessThanOrEqual(4);
-    expect(mostAtOnce(notes, ({ job }) => large.includes(job))).toBeLessThanOrEqual(2);
-    const begun = notes.filter(({ what, step }) => what === 'begin' && step === 'process').map(({ job }) => job);
-    expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
-  });
-
-  it('C12.10: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
-    const first = rig.startWorker();
-    const id = await rig.submit('slow-60000');
-    await until(processes, (found) => found.length > 0);
-    expect(await rig.processesOf(id)).not.toEqual([]);
-    await first.stop();
-    expect(await rig.processesOf(id)).toEqual([]);
-    expect(await rig.workspaces()).toEqual([]);
-    expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
-    rig.startWorker();
-    await until(processes, (found) => found.some(({ attempt }) => attempt === 2));
-  });
-
   it('C13.27: the processes of a cancelled job end within five seconds', async () => {
-    rig.startWorker();
-    const id = await rig.submit('slow-60000');
-    await until(processes, (found) => found.length > 0);
-    expect(await rig.processesOf(id)).not.toEqual([]);
+    const others = await rig.workspaces();
+    const id = await running(rig);
     const cancelledAt = Date.now();
     const error = { code: 'cancelled' as const, message: 'cancelled', retryable: false, attempt: 1 };
     const end = { status: 'cancelled' as const, results: null, error, eventId: crypto.randomUUID(), now: new Date() };
@@ -201,15 +185,12 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
       (pids) => pids.length === 0,
     );
     expect(Date.now() - cancelledAt).toBeLessThan(5_000);
-    expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
+    await until(rig.workspaces, (left) => left.every((name) => others.includes(name)));
     expect(await rig.find(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
   });
 
   it('a worker stops an attempt once another worker has the job', async () => {
-    rig.startWorker();
-    const id = await rig.submit('slow-60000');
-    await until(processes, (found) => found.length > 0);
-    expect(await rig.processesOf(id)).not.toEqual([]);
+    const id = await running(rig);
     await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 60_000 });
     await until(
       () => rig.processesOf(id),
@@ -219,9 +200,8 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
 
   it('a job that cannot be started is given back and costs no attempt', async () => {
-    rig.startWorker();
-    await rig.finished(await rig.submit('ok'));
-    await rm(rig.config.workDir, { recursive: true });
+    const away = `${rig.config.workDir}-away`;
+    await rename(rig.config.workDir, away);
     const id = await rig.submit('ok');
     const isDelayed = 'select not_before > now() as is_delayed, attempt from jobs where id = $1';
     const row = await until(
@@ -229,40 +209,36 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
       (found) => found?.is_delayed === true,
     );
     expect(row).toMatchObject({ attempt: 1 });
-    await mkdir(rig.config.workDir);
+    await rename(away, rig.config.workDir);
+    await rig.nowDue(id, 1);
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
 
   it('a lease is renewed three times in its duration', async () => {
-    const renewLease = rig.jobs.renewLease.bind(rig.jobs);
-    let renewals = 0;
-    rig.jobs.renewLease = (lease) => {
-      renewals++;
-      return renewLease(lease);
-    };
     const startedAt = performance.now();
-    rig.startWorker({ leaseMs: 6_000 });
-    await rig.finished(await rig.submit('slow-3000'));
-    expect(renewals).toBeGreaterThanOrEqual(1);
-    // Two seconds apart, less the half second between two checks.
-    expect(renewals).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 1_500));
+    const id = await rig.submit('slow-1500');
+    await rig.finished(id);
+    expect(renewals.get(id)).toBeGreaterThanOrEqual(1);
+    // A second apart, less the half second between two checks.
+    expect(renewals.get(id)).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 500));
   });
 
   it('a job whose ticket was lost is run', async () => {
     const id = await rig.submit('ok', { ticket: false });
-    rig.startWorker();
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
+  const vanished = { attempt: 1, owner: 'a worker that is no more' };
+
   it('C12.10: a job whose worker vanished is run again without a counted failure', async () => {
     const id = await rig.submit('ok', { ticket: false });
-    await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
-    rig.startWorker();
+    await rig.jobs.claim({ ...vanished, jobId: id, leaseMs: 500 });
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
   it('a job that a vanished worker finished and did not record is completed without running again', async () => {
     const id = await rig.submit('ok', { ticket: false });
+    await rig.jobs.claim({ ...vanished, jobId: id, leaseMs: 60_000 });
     const { hash } = await rig.find(id);
     const rev = revisionOf(id, 1);
     const key = videoKey(hash, rev, 'cover.jpg');
@@ -281,12 +257,45 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     };
     await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
     await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 0 });
-    rig.startWorker();
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, results: { key } });
-    expect(await rig.notes()).toEqual([]);
+    expect((await rig.notes()).filter(({ job }) => job === id)).toEqual([]);
+  });
+});
+
+describe.skipIf(!inject('postgres'))('two workers', () => {
+  let rig: Rig;
+  beforeEach(async () => {
+    rig = await openRig();
+  });
+  afterEach(() => rig.close());
+
+  it('a queue never has more running jobs than its pool has slots, and each attempt runs once', async () => {
+    const concurrency = { workerConcurrency: 1, largeWorkerConcurrency: 1, leaseMs: 15_000 };
+    rig.startWorker(concurrency);
+    rig.startWorker(concurrency);
+    const submit = (queue: 'default' | 'video:large') => rig.submit('slow-100', { queue });
+    const normal = await Promise.all(Array.from({ length: 6 }, () => submit('default')));
+    const large = await Promise.all(Array.from({ length: 4 }, () => submit('video:large')));
+    for (const id of [...normal, ...large])
+      expect(await rig.finished(id, 60_000)).toMatchObject({ status: 'completed' });
+    const notes = await rig.notes();
+    expect(mostAtOnce(notes, ({ job }) => normal.includes(job))).toBeLessThanOrEqual(2);
+    expect(mostAtOnce(notes, ({ job }) => large.includes(job))).toBeLessThanOrEqual(2);
+    const begun = notes.filter(({ what, step }) => what === 'begin' && step === 'process').map(({ job }) => job);
+    expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
   });
 
-  async function processes() {
-    return (await rig.notes()).filter(({ what, step }) => what === 'begin' && step === 'process');
-  }
+  it('C12.10: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
+    const first = rig.startWorker();
+    const id = await running(rig);
+    await first.stop();
+    expect(await rig.processesOf(id)).toEqual([]);
+    expect(await rig.workspaces()).toEqual([]);
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
+    rig.startWorker();
+    await until(
+      () => processesOf(rig, id),
+      (found) => found.some(({ attempt }) => attempt === 2),
+    );
+  });
 });
