@@ -4,10 +4,10 @@ import { rerunPrefix } from '#domain/jobs/idempotency.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
+import { takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { listMedia, type MediaFilter } from '#platform/postgres/media-list.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
-import { takeKeyOfRerun } from '#platform/postgres/rerun-keys.ts';
 import { deletedHash, idOfRow } from './many-rows.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -70,6 +70,7 @@ export function mediaQueries(): Query[] {
     ['deletion: expired media', 0, (d) => store(d).expired(100)],
     ['deletion: old receipts', 0, (d) => store(d).forgetReceipts(86_400_000)],
     ['rerun: its key', 10, (d) => takeKeyOfRerun(withTakenKey(d) as never, idOfRow(5), `${rerunPrefix}none`)],
+    ['media: its key after a publication', 10, (d) => takeKeyOfPublished(withTakenKey(d) as never, idOfRow(5))],
     ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent(100_000)],
     ['delivery: changed deletions', 0, (d) => new DeletedMediaStore(d).changed(100_000)],
     ['delivery: whether a media is deleted', 0, (d) => new DeletedMediaStore(d).isDeleted('busy')],

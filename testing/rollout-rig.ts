@@ -35,7 +35,7 @@ export interface RerunEnd {
   readonly toolVersion?: string | null;
 }
 
-const source = 'a.mp4';
+const ownSource = 'a.mp4';
 const profiles = { small: { crf: 30 }, other: { crf: 28 } };
 
 /** What a process that works on rollouts needs. */
@@ -70,7 +70,7 @@ export async function openRolloutRig() {
   const database = openDatabase(testDatabase.url);
   const place = { databaseUrl: testDatabase.url, source: folders.source, media: folders.media };
   const d = rolloutDependencies(database, place);
-  await d.source.put(source, Buffer.alloc(10, 1), { contentType: 'video/mp4' });
+  await d.source.put(ownSource, Buffer.alloc(10, 1), { contentType: 'video/mp4' });
   const query = async <Row extends object>(text: string, parameters: unknown[] = []) =>
     (await database.pool.query<Row>(text, parameters)).rows;
 
@@ -103,6 +103,7 @@ export async function openRolloutRig() {
   };
 
   const submit = async (hash: string, more: Partial<NewJob> = {}) => {
+    const source = more.source ?? ownSource;
     const job = newJobOf({ type: 'video:transcode', hash, source, options: { encrypt: false } });
     return (await d.jobs.insertOrFind({ ...job, ...more })).job;
   };

@@ -642,7 +642,7 @@ export const bodySchemas = {
   RerunRequest: z.strictObject({
     /** For people; it is stored with the new job. */
     reason: lineOfText(200).optional(),
-    /** By default what the rules choose now. */
+    /** By default the profile of the earlier job. */
     profile: z.string().min(1).max(253).optional(),
   }),
   MediaChange: mediaChangeSchema,

@@ -55,8 +55,8 @@ export const activeStatuses = [
 /**
  * The life of an item, one media of a rollout. `planned`: chosen; also again, when its job had to give way to a
  * submission. `running`: the row names its job, which may not be there yet. `failed`: its earlier stream is played on.
- * `skipped`: it was deleted, held or replaced since it was chosen. `rolled_back`: its earlier stream is played again.
- * `kept`: it could not be rolled back, and the reason says why.
+ * `skipped`: it was deleted, held, submitted or replaced since it was chosen. `rolled_back`: its earlier stream is
+ * played again. `kept`: it could not be rolled back, and the reason says why.
  */
 export const itemStatuses = ['planned', 'running', 'done', 'failed', 'skipped', 'rolled_back', 'kept'] as const;
 export type ItemStatus = (typeof itemStatuses)[number];

@@ -3,7 +3,7 @@ import { isBeginning, rerunReasonOf, type Rollout, rolloutPriority } from '#doma
 import { scoreOf } from '#domain/rollouts/score.ts';
 import { defaultDocument, type NamedProfile } from '#domain/media/profiles.ts';
 import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';
-import { rerunJob } from '../submission/rerun.ts';
+import { makeRerun } from '../submission/rerun.ts';
 import type { RolloutDependencies } from './dependencies.ts';
 import { cancelUnlessEnded } from './roll-back.ts';
 
@@ -80,17 +80,19 @@ async function skipReason(
   { hash, earlierJobId }: BegunItem,
   { rollouts }: RolloutDependencies,
 ): Promise<string | null> {
-  const { isDeleted, legalHold, streamJobId } = await rollouts.items.mediaNow(hash);
+  const { isDeleted, legalHold, isSubmitted, streamJobId } = await rollouts.items.mediaNow(hash);
   if (isDeleted) return 'deleted';
   if (legalHold) return 'legal_hold';
+  if (isSubmitted) return 'submitted';
   return streamJobId === earlierJobId ? null : 'replaced';
 }
 
 /** False when another rerun of the same request is active: it may make another stream than this one would. */
 async function rerun(item: BegunItem, { id, profile }: Rollout, dependencies: RolloutDependencies): Promise<boolean> {
-  const { job } = await rerunJob(dependencies, item.earlierJobId, {
+  const { job } = await makeRerun(dependencies, item.earlierJobId, {
     rerun: {
       id: item.jobId,
+      replaces: item.earlierJobId,
       reason: rerunReasonOf(id),
       profile: profile ?? defaultProfile,
       priority: rolloutPriority,

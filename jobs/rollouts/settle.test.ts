@@ -5,7 +5,7 @@ import type { EndedItem } from '#platform/postgres/rollout-item-store.ts';
 import { moveOf } from './settle.ts';
 
 const spec = rolloutRequestSchema.parse({ to_profile: 'small', budget: { cores_per_job: 4 } });
-const ended = { status: 'completed', error: null, results: null, bytes: 10, seconds: 5 } as const;
+const ended = { status: 'completed', error: null, results: null, bytes: 10, isPlayed: true, seconds: 5 } as const;
 
 function move(job: Partial<NonNullable<EndedItem['job']>> | null, gaveWay = false) {
   const item = { hash: 'h', earlierJobId: 'e', earlierRev: 'r', jobId: 'j', gaveWay };
@@ -19,6 +19,15 @@ describe('an item whose rerun has ended', () => {
     const score = { measure: 'vmaf', score: 85 };
     expect(move({ results })).toEqual({ from: 'running', to: 'done', bytes: 10, score, coreSeconds: 20 });
     expect(move({}).score).toBeNull();
+  });
+
+  it('a completed rerun whose stream is not played was overtaken: it is skipped, and its time counts', () => {
+    expect(move({ isPlayed: false })).toEqual({
+      from: 'running',
+      to: 'skipped',
+      reason: 'replaced',
+      coreSeconds: 20,
+    });
   });
 
   it('a rerun that was cancelled to give way is planned again later, unless it completed all the same', () => {

@@ -28,6 +28,7 @@ export function moveOf({ job, gaveWay }: EndedItem, { spec }: Pick<Rollout, 'spe
   const from = 'running';
   if (job === null) return { from, to: 'failed', reason: 'the job was deleted' };
   const coreSeconds = job.seconds * spec.budget.cores_per_job;
+  if (job.status === 'completed' && !job.isPlayed) return { from, to: 'skipped', reason: 'replaced', coreSeconds };
   if (job.status === 'completed')
     return { from, to: 'done', bytes: job.bytes, score: scoreOf(job.results), coreSeconds };
   if (job.status === 'cancelled' && gaveWay)

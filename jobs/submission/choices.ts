@@ -1,6 +1,6 @@
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import type { JobType } from '#domain/job-types/index.ts';
+import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import {
   type MissingProfile,
@@ -36,6 +36,21 @@ export async function findChosen(
 ): Promise<Chosen | MissingProfile> {
   const named = profile === undefined ? null : await profileNamed(profile, dependencies);
   return named !== null && 'knownProfiles' in named ? named : { ...others, named };
+}
+
+/**
+ * What a job that has ended was given, for the one that makes it again. Where its profile does not exist any more, the
+ * rules choose.
+ */
+export async function choicesOf(
+  { type, profile, pool, priority }: Job,
+  measured: Preflight,
+  dependencies: Pick<PreflightDependencies, 'profiles' | 'config'>,
+): Promise<Chosen> {
+  const others = { pool, priority };
+  if (!jobTypes[type].makesStream) return { ...others, named: null };
+  const chosen = await findChosen({ ...others, profile: profile?.name ?? 'default' }, dependencies);
+  return 'knownProfiles' in chosen ? { ...others, named: measured.profile } : chosen;
 }
 
 /** How a job of `type` is run and encoded: what was measured of its source, and what was chosen. */

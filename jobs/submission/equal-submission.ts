@@ -10,7 +10,7 @@ import { areResultsMissing } from '../checks.ts';
 import type { Choices } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import type { PreflightDependencies } from './preflight.ts';
-import { rerunJob } from './rerun.ts';
+import { makeRerun } from './rerun.ts';
 
 /** What it takes to answer submissions. */
 export interface EqualDependencies
@@ -28,9 +28,10 @@ export async function repaired(
   const resultsMissing = await areResultsMissing(dependencies.media, job);
   if (resultsMissing !== true || !dependencies.config.repairMissing) return { job, isNew: false, resultsMissing };
   try {
-    const { profile, priority = 0 } = choices;
-    const rerun = { reason: 'its results are missing', priority, ...(profile === undefined ? {} : { profile }) };
-    return await rerunJob(dependencies, job.id, { rerun, trace });
+    const { profile, priority } = choices;
+    const rerun = { reason: 'its results are missing', profile, priority };
+    const { job: made, isNew } = await makeRerun(dependencies, job.id, { rerun, trace });
+    return { job: made, isNew };
   } catch (error) {
     // Its source is not there any more, so the caller learns what is missing.
     if (error instanceof KnownProblem && error.code === 'not_retryable') return { job, isNew: false, resultsMissing };

@@ -3,7 +3,8 @@ import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
-import { chosenFields } from './choices.ts';
+import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { choicesOf, chosenFields } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileNamed, unknownProfile } from './preflight.ts';
@@ -14,30 +15,59 @@ type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' |
 export interface Rerun {
   /** For people; at most 200 characters. */
   readonly reason?: string | undefined;
-  /** The profile of its stream, by name or itself; by default what the rules of today choose. */
+  /** The profile of its stream, by name or itself; by default the profile of the earlier job, as it is now. */
   readonly profile?: string | NamedProfile | undefined;
-  /** By default 0. */
-  readonly priority?: number;
+  /** By default the priority of the earlier job. */
+  readonly priority?: number | undefined;
   /** The id of the new job; by default a random one. */
   readonly id?: string;
+  /** The job whose stream alone it may replace; by default whatever is played and not newer. */
+  readonly replaces?: string;
+}
+
+interface RerunRequest {
+  readonly rerun: Rerun;
+  readonly trace: TraceContext | null;
 }
 
 /**
- * Makes a job that has completed or failed again: its source is measured again, and the new job writes a revision of
- * its own. The earlier job keeps its results and answers equal submissions until the rerun has completed, which answers
- * them from then on (`takeKeyOfRerun`).
+ * Makes a job again for a caller: see `makeRerun`. Equal reruns at once make one job, and one by another profile is
+ * refused while that job is active.
  *
- * The row is the acceptance, as of a submission: a crash before it leaves nothing, and one after it a queued row whose
- * ticket the sweeper adds. Equal reruns find the active one by its key, so repeating the request makes no second job.
- *
- * @throws KnownProblem `not_found`, `conflict`; `invalid_request` for a profile that does not exist; `not_retryable`
- * for a source that cannot be processed any more
+ * @throws KnownProblem `conflict` for a rerun that is under way by another profile; what `makeRerun` throws
  */
 export async function rerunJob(
   dependencies: RerunDependencies,
   jobId: string,
-  { rerun, trace }: { readonly rerun: Rerun; readonly trace: TraceContext | null },
+  { rerun, trace }: RerunRequest,
 ): Promise<{ job: Job; isNew: boolean }> {
+  const { job, isNew, profile } = await makeRerun(dependencies, jobId, { rerun, trace });
+  const underWay = profileNameOf(job.profile);
+  if (isNew || underWay === profileNameOf(profile)) return { job, isNew };
+  const advice = 'cancel it, or ask again once it has ended';
+  throw new KnownProblem('conflict', `The rerun ${job.id} is under way by the profile ${underWay}; ${advice}.`);
+}
+
+const profileNameOf = (profile: NamedProfile | null) => profile?.name ?? 'default';
+
+/**
+ * Makes a job that has completed or failed again: its source is measured again, and the new job writes a revision of
+ * its own. It is no new intent, so its stream is played only where no stream is played that was asked for after the
+ * earlier job (migration 0153). The earlier job keeps its results and answers equal submissions until the rerun has
+ * completed, which answers them from then on (`takeKeyOfRerun`).
+ *
+ * The row is the acceptance, as of a submission: a crash before it leaves nothing, and one after it a queued row whose
+ * ticket the sweeper adds. Equal reruns find the active one by its key, so repeating the request makes no second job.
+ *
+ * @returns the new job, or the equal rerun that is active, and the profile that was asked for
+ * @throws KnownProblem `not_found`, `conflict`; `invalid_request` for a profile that does not exist; `not_retryable`
+ * for a source that cannot be processed any more
+ */
+export async function makeRerun(
+  dependencies: RerunDependencies,
+  jobId: string,
+  { rerun, trace }: RerunRequest,
+): Promise<{ job: Job; isNew: boolean; profile: NamedProfile | null }> {
   const earlier = await dependencies.jobs.find(jobId);
   if (earlier === null) throw new KnownProblem('not_found', 'There is no such job.');
   if (!isFinal(earlier.status))
@@ -45,9 +75,15 @@ export async function rerunJob(
   if (earlier.status === 'cancelled')
     throw new KnownProblem('conflict', 'The job was cancelled and made nothing; submit it again.');
   const { profile } = rerun;
-  const named = typeof profile === 'string' ? await profileOrRefusal(profile, dependencies) : (profile ?? null);
+  const named = typeof profile === 'string' ? await profileOrRefusal(profile, dependencies) : profile;
   const measured = await preflightAgain(dependencies, earlier);
-  const { type, hash, source, options, pool, callbackUrl } = earlier;
+  const given = await choicesOf(earlier, measured, dependencies);
+  const chosen = chosenFields(earlier.type, measured, {
+    named: named ?? given.named,
+    pool: given.pool,
+    priority: rerun.priority ?? priorityOf(earlier),
+  });
+  const { type, hash, source, options, callbackUrl } = earlier;
   const outcome = await dependencies.jobs.insertOrFind({
     id: rerun.id ?? dependencies.randomUuid(),
     type,
@@ -55,15 +91,21 @@ export async function rerunJob(
     source,
     options,
     idempotencyKey: rerunKey(idempotencyKey({ type, hash, source, options })),
-    ...chosenFields(type, measured, { named, pool, priority: rerun.priority }),
+    ...chosen,
     callbackUrl,
     retryOfJobId: null,
     rerunOfJobId: earlier.id,
     rerunReason: rerun.reason ?? null,
+    ...(rerun.replaces === undefined ? {} : { replaces: rerun.replaces }),
     trace,
   });
   if (outcome.job.status === 'queued') await enqueueOrLeave(dependencies, outcome.job);
-  return outcome;
+  return { ...outcome, profile: chosen.profile };
+}
+
+/** What a rollout made again is not behind everything else for good. */
+function priorityOf({ priority, rerunOfJobId }: Job): number {
+  return rerunOfJobId !== null && priority === rolloutPriority ? 0 : priority;
 }
 
 /**

@@ -1,12 +1,11 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { jobTypes } from '#domain/job-types/index.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
-import { type Chosen, chosenFields, findChosen } from './choices.ts';
+import { choicesOf, chosenFields } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
-import { type Preflight, preflightAgain, type PreflightDependencies } from './preflight.ts';
+import { preflightAgain, type PreflightDependencies } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -62,16 +61,4 @@ export async function retryJob(
     await enqueueOrLeave(dependencies, job);
   }
   return outcome.jobs;
-}
-
-/** What a failed job was given. Where its profile does not exist any more, the rules choose. */
-async function choicesOf(
-  { type, profile, pool, priority }: Job,
-  measured: Preflight,
-  dependencies: PreflightDependencies,
-): Promise<Chosen> {
-  const others = { pool, priority };
-  if (!jobTypes[type].makesStream) return { ...others, named: null };
-  const chosen = await findChosen({ ...others, profile: profile?.name ?? 'default' }, dependencies);
-  return 'knownProfiles' in chosen ? { ...others, named: measured.profile } : chosen;
 }

@@ -11,7 +11,7 @@ import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { endAssignments, endParameters } from './ended-attempts.ts';
 import { type CurrentAttempt, type JobRow, jobOfRow, shownColumns, toJson } from './job-row.ts';
-import { takeKeyOfRerun } from './rerun-keys.ts';
+import { takeKeyOfRerun } from './equal-keys.ts';
 
 /** The end of a job, as `JobStore.finish` records it. */
 export interface FinalState extends CurrentAttempt {
@@ -40,22 +40,18 @@ export interface FinalState extends CurrentAttempt {
 /** What `FinalState.beforeCommit` knows. */
 export interface LockedJob {
   /**
-   * Whether a job of the same hash that was submitted later has ended with a stream. It stays true or false until the
-   * commit, since jobs of one hash run `beforeCommit` one after another.
+   * Whether a stream of the same hash is played that this job's must not replace: one of a later intent, or another
+   * than the one that a rollout saw (migration 0153). It stays true or false until the commit, under the hash's lock.
    */
   readonly hasNewerStream: boolean;
 }
 
 // The profile and the results may be large, and are not needed here.
 const lock = `
-  select id, type, hash, created_at, idempotency_key, profile ->> 'expires_after' as expires_after from jobs
+  select id, type, hash, idempotency_key, profile ->> 'expires_after' as expires_after from jobs
   where id = $1 and attempt = $2 and status = any($3) for update`;
-// Of all jobs of a hash with a stream, those that no later one has replaced: one at most (migration 0060).
 const newerStream = `
-  select exists (
-    select from jobs
-    where hash = $1 and stream_rev is not null and replaced_at is null and (created_at, id) > ($2, $3::uuid)
-  ) as is_there`;
+  select has_newer_stream(id, hash, intent_of(intent, created_at), replaces) as is_there from jobs where id = $1`;
 const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
@@ -120,13 +116,13 @@ async function writeEvent(
   await client.query(insertEvent, [id, job.id, url, body, toJson(job.trace), job.finishedAt, isAdditional]);
 }
 
-type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'> & {
+type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash'> & {
   readonly idempotency_key: string;
   readonly expires_after: string | null;
 };
 
-async function lockedJobOf(client: PoolClient, { id, hash, created_at: createdAt }: LockedRow): Promise<LockedJob> {
+async function lockedJobOf(client: PoolClient, { id, hash }: LockedRow): Promise<LockedJob> {
   await client.query(lockHash, [hash]);
-  const { rows } = await client.query<{ is_there: boolean }>(newerStream, [hash, createdAt, id]);
+  const { rows } = await client.query<{ is_there: boolean }>(newerStream, [id]);
   return { hasNewerStream: rows[0]?.is_there === true };
 }

@@ -9,6 +9,8 @@ type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReas
 /** A job to insert. `options` has its defaults; what may be left out is the queue's, 0, `default` or null. */
 export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, ChosenField>> {
   readonly idempotencyKey: string;
+  /** The job whose stream alone this one's may replace; by default whatever is played and not newer. */
+  readonly replaces?: string;
 }
 
 /** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
@@ -83,7 +85,7 @@ export function jobOfRow(row: JobRow): Job {
 /** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
   const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
-  const { rerunOfJobId = null, rerunReason = null, ...given } = others;
+  const { rerunOfJobId = null, rerunReason = null, replaces: _replaces, ...given } = others;
   return {
     ...given,
     pool,
@@ -130,7 +132,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
 /** The columns that `insertedValues` fills, in its order. */
 export const insertedColumns = [
   'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
-  'callback_url, retry_of_job_id, trace, pool, priority, profile, rerun_of_job_id, rerun_reason',
+  'callback_url, retry_of_job_id, trace, pool, priority, profile, rerun_of_job_id, rerun_reason, replaces',
 ].join(', ');
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
@@ -153,6 +155,7 @@ export function insertedValues(job: NewJob): readonly unknown[] {
     toJson(job.profile),
     job.rerunOfJobId ?? null,
     job.rerunReason ?? null,
+    job.replaces ?? null,
   ];
 }
 

@@ -5,6 +5,7 @@ import type { MediaDeletion } from '#domain/library/deletion.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
+import { takeKeyOfPublished } from './equal-keys.ts';
 import { currentDeletion, deletionOfRow, type DeletionRow } from './media-deletion-store.ts';
 
 /** A job of a media. */
@@ -54,7 +55,7 @@ export interface MediaChange {
 interface EarlierStream {
   readonly hash: string;
   readonly rev: string;
-  /** The job whose stream it replaces; by default whatever is played. */
+  /** The job whose stream it replaces, as of a rollback; by default whatever is played. */
   readonly replaces?: string;
   readonly publish: () => Promise<void>;
 }
@@ -125,11 +126,17 @@ const streamOf = `
   select id from jobs where hash = $1 and stream_rev = $2 and results is not null and not results_expired
   order by created_at desc limit 1 for update`;
 const replaceOthers = `
-  update jobs set replaced_at = now(), retention_after = null
+  update jobs set replaced_at = clock_timestamp(), retention_after = null
   where hash = $1 and stream_rev is not null and replaced_at is null and id <> $2`;
 const isCurrent = `
   select from jobs where hash = $1 and stream_rev is not null and replaced_at is null and id = $2`;
-const makeCurrent = 'update jobs set replaced_at = null where id = $1';
+// A publication is an intent like a submission. A rollback takes the number of the
+// rerun that it undoes, so that a submission which runs meanwhile is played once it has ended.
+const makeCurrent = `
+  update jobs set replaced_at = null, intent = case
+    when $2::uuid is null then nextval('intents')
+    else (select intent_of(intent, created_at) from jobs where id = $2) end
+  where id = $1`;
 
 /** What is known of media: their own rows, and what their jobs made. */
 export class MediaStore {
@@ -208,7 +215,8 @@ export class MediaStore {
       if (rows[0] === undefined) return false;
       await publish();
       await client.query(replaceOthers, [hash, rows[0].id]);
-      await client.query(makeCurrent, [rows[0].id]);
+      await client.query(makeCurrent, [rows[0].id, replaces ?? null]);
+      await takeKeyOfPublished(client, rows[0].id);
       return true;
     });
   }

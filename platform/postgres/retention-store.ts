@@ -25,7 +25,7 @@ interface Page {
 }
 
 const claim = (since: string, condition: string) => `
-  select id, hash, stream_rev, created_at, callback_status from jobs
+  select id, hash, stream_rev, intent_of(intent, created_at) as number, callback_status from jobs
   where ${condition} and coalesce(retention_after, ${since}) < now() - $1 * interval '1 millisecond'
   order by coalesce(retention_after, ${since}) limit $2 for update skip locked`;
 // A claimed job is not claimed again for an hour: one whose objects cannot be removed delays no other.
@@ -35,14 +35,14 @@ const returned = `jobs.id as "jobId", type, jobs.hash, attempt, jobs.stream_rev 
 const claimReplaced = `
   with due as (${claim('replaced_at', 'replaced_at is not null and revision_deleted_at is null')})
   update jobs set ${later} from due where jobs.id = due.id returning ${returned}`;
-// The webhook of a deleted job would be lost, and a job of the hash that was submitted earlier and has not ended must
+// The webhook of a deleted job would be lost, and a job of the hash that has an earlier intent and has not ended must
 // learn of the stream. A job that expires gives its idempotency key up, so an equal request makes a new job.
 const claimOld = `
   with due as materialized (${claim('finished_at', 'swept_at is not null')}),
   unfinished as (
-    select hash, count(*) > ${unfinishedMax} as are_many, min(created_at) as oldest
+    select hash, count(*) > ${unfinishedMax} as are_many, min(number) as oldest
     from (select distinct hash as due_hash from due where stream_rev is not null) as hashes cross join lateral (
-      select hash, created_at from jobs
+      select hash, intent_of(intent, created_at) as number from jobs
       where hash = due_hash and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
     ) as of_hash group by hash
   ), decided as (
@@ -50,7 +50,7 @@ const claimOld = `
       and not exists (
         select from webhook_events where job_id = due.id and is_additional and next_attempt_at is not null)
       and not exists (select from media where media.hash = due.hash and legal_hold)
-      and (stream_rev is null or coalesce(not are_many and oldest > created_at, true)) as is_expired
+      and (stream_rev is null or coalesce(not are_many and oldest >= number, true)) as is_expired
     from due left join unfinished using (hash)
   )
   update jobs set ${later}, results_expired = results_expired or is_expired,

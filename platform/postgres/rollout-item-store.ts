@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { JobError } from '#domain/job-error.ts';
-import type { JobResults } from '#domain/job-types/index.ts';
+import { jobTypeNames, jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
 import type { JobStatus } from '#domain/jobs/status.ts';
 import { isBeginning, type ItemStatus } from '#domain/rollouts/rollout.ts';
 import type { StreamScore } from '#domain/rollouts/score.ts';
@@ -25,6 +25,8 @@ export interface EndedItem extends BegunItem {
     readonly error: JobError | null;
     readonly results: JobResults | null;
     readonly bytes: number | null;
+    /** Whether its stream is the one that is played. */
+    readonly isPlayed: boolean;
     /** From its first claim to its end. */
     readonly seconds: number;
   } | null;
@@ -51,7 +53,11 @@ export interface MediaNow {
   /** Of the stream that is played; null without one. */
   readonly streamJobId: string | null;
   readonly streamRev: string | null;
+  /** Whether a job that makes a stream was submitted and has not ended; a rerun was not. */
+  readonly isSubmitted: boolean;
 }
+
+const streamTypes = jobTypeNames.filter((type) => jobTypeRow(type).makesStream);
 
 const itemColumns = `
   rollout_items.hash, earlier_job_id as "earlierJobId", earlier_rev as "earlierRev", job_id as "jobId"`;
@@ -83,7 +89,9 @@ const delay = `
 const ended = `
   select ${itemColumns}, coalesce(rollout_items.reason = 'gave_way', false) as "gaveWay",
     case when jobs.id is not null then jsonb_build_object('status', jobs.status,
-      'bytes', result_bytes, 'seconds', coalesce(extract(epoch from finished_at - started_at), 0)) end as job,
+      'bytes', result_bytes,
+      'isPlayed', stream_rev is not null and replaced_at is null,
+      'seconds', coalesce(extract(epoch from finished_at - started_at), 0)) end as job,
     jobs.results, jobs.error
   from rollout_items left join jobs on jobs.id = job_id
   where ${ofStatus('running')} and is_submitted
@@ -114,7 +122,10 @@ const elapsed = `
 const mediaNow = `
   select coalesce((select legal_hold from media where hash = $1), false) as "legalHold",
     exists (select from media_deletions where hash = $1 and lifted_at is null) as "isDeleted",
-    stream.id as "streamJobId", stream_rev as "streamRev"
+    stream.id as "streamJobId", stream_rev as "streamRev", exists (
+      select from jobs where hash = $1 and swept_at is null and finished_at is null and rerun_of_job_id is null
+        and type = any($2)
+    ) as "isSubmitted"
   from (select) as one left join jobs as stream
     on stream.hash = $1 and stream.stream_rev is not null and stream.replaced_at is null
   limit 1`;
@@ -210,7 +221,7 @@ export class RolloutItemStore {
 
   /** What is true of a media now. */
   async mediaNow(hash: string): Promise<MediaNow> {
-    const { rows } = await this.#database.pool.query<MediaNow>(mediaNow, [hash]);
+    const { rows } = await this.#database.pool.query<MediaNow>(mediaNow, [hash, streamTypes]);
     return rows[0] as MediaNow;
   }
 

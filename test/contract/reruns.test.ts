@@ -64,7 +64,7 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
     }
   });
 
-  it('C13.30: the source is measured again, and the profile is the named one or what the rules choose', async () => {
+  it('C13.30: the source is measured again', async () => {
     await api.putSource('phone/grown.mp4', Buffer.alloc(100));
     const { json } = await api.submit({ type: 'video:transcode', hash: hashOf(), source: 'phone/grown.mp4' });
     await api.fail(json.job_id);
@@ -75,8 +75,21 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
     expect(after).toMatchObject({ queue: 'video:large', sourceSizeBytes: 3000, profile: { name: 'small' } });
     expect(after?.sourceEtag).not.toBe(before?.sourceEtag);
     expect((await shown(named)).source_etag).toBe(after?.sourceEtag);
-    await api.fail(named);
-    expect((await shown((await rerun(json.job_id)).json.job_id)).profile).toBe('mobile');
+  });
+
+  it('C13.30: profile, pool and priority are kept, where no profile is named', async () => {
+    const request = { type: 'video:transcode', hash: hashOf(), source: 'phone/grown.mp4' };
+    await api.putSource(request.source, Buffer.alloc(100));
+    const { json } = await api.submit(request, { 'x-profile': 'small', 'x-priority': '7' });
+    await api.fail(json.job_id);
+    const kept = (await rerun(json.job_id)).json.job_id as string;
+    expect(await api.d.jobs.find(kept)).toMatchObject({ priority: 7, profile: { name: 'small' } });
+    await api.fail(kept);
+    // The rules choose in place of a profile that was deleted, and a rollout's priority is its own.
+    const deleted = `update jobs set profile = '{"name": "deleted"}', priority = -1000 where id = $1`;
+    await api.d.database.pool.query(deleted, [kept]);
+    const chosen = (await rerun(kept)).json.job_id as string;
+    expect(await api.d.jobs.find(chosen)).toMatchObject({ priority: 0, profile: { name: 'mobile' } });
   });
 
   it('C13.31: reruns asked for at once make one job', async () => {
@@ -87,6 +100,19 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
     const made = answers[0]?.json.job_id as string;
     await api.fail(made);
     expect((await rerun(id)).status).toBe(202);
+  });
+
+  it('C13.31: a rerun by another profile than the one that is under way is 409, which names both ways out', async () => {
+    const { json } = await api.submit({ type: 'video:transcode', hash: hashOf(), source: 'video.mp4' });
+    await api.fail(json.job_id);
+    const { json: underWay } = await rerun(json.job_id, { profile: 'small' });
+    for (const body of [{ profile: 'mobile' }, {}]) {
+      const refused = await rerun(json.job_id, body);
+      expect([refused.status, refused.json.code]).toEqual([409, 'conflict']);
+      expect(refused.json.detail).toContain(`${underWay.job_id} is under way by the profile small`);
+    }
+    const same = await rerun(json.job_id, { profile: 'small' });
+    expect([same.status, same.json.job_id]).toEqual([200, underWay.job_id]);
   });
 
   it('C13.33: the earlier job answers equal submissions until the rerun has completed, which then does', async () => {

@@ -1,0 +1,58 @@
+import { DatabaseError, type PoolClient } from 'pg';
+import { idempotencyKey, type IdempotentRequest, rerunPrefix } from '#domain/jobs/idempotency.ts';
+import { liveStatuses } from '#domain/jobs/status.ts';
+
+// Which of several completed jobs of one request answers equal submissions: the one whose stream is played, else the
+// last. The others give their key up.
+
+const isPlayed = `
+  select exists (
+    select from jobs where idempotency_key = $1 and status = 'completed' and stream_rev is not null
+      and replaced_at is null
+  ) as is_so`;
+const release = `
+  update jobs set idempotency_key = 'replaced ' || id
+  where idempotency_key = $1 and status = 'completed' and id <> $2`;
+const take = `
+  update jobs set idempotency_key = case
+    when exists (
+      select from jobs as other where other.idempotency_key = $2 and other.status = any($3) and other.id <> $1)
+    then 'replaced ' || id else $2 end
+  where id = $1`;
+const giveUp = `update jobs set idempotency_key = 'replaced ' || id where id = $1`;
+const requestOf = `select type, hash, source, options from jobs where id = $1 and status = 'completed'`;
+
+/** A unique violation of PostgreSQL. */
+const uniqueViolation = '23505';
+
+/**
+ * In the transaction in which a rerun completes: from its commit on the rerun answers equal submissions, in place of
+ * the completed job that did, unless that one's stream is played on.
+ */
+export async function takeKeyOfRerun(client: PoolClient, jobId: string, ownKey: string): Promise<void> {
+  if (!ownKey.startsWith(rerunPrefix)) return;
+  const key = ownKey.slice(rerunPrefix.length);
+  const { rows } = await client.query<{ is_so: boolean }>(isPlayed, [key]);
+  if (rows[0]?.is_so === true) await client.query(giveUp, [jobId]);
+  else await takeKey(client, jobId, key);
+}
+
+/** In the transaction that publishes an earlier stream again: its job answers equal submissions, if it completed. */
+export async function takeKeyOfPublished(client: PoolClient, jobId: string): Promise<void> {
+  const { rows } = await client.query<IdempotentRequest>(requestOf, [jobId]);
+  if (rows[0] !== undefined) await takeKey(client, jobId, idempotencyKey(rows[0]));
+}
+
+/** Where a submission made an active job meanwhile, that one goes on to answer equal ones. */
+async function takeKey(client: PoolClient, jobId: string, key: string): Promise<void> {
+  await client.query(release, [key, jobId]);
+  await client.query('savepoint before_key');
+  try {
+    await client.query(take, [jobId, key, liveStatuses]);
+  } catch (error) {
+    // An equal submission was accepted between the look and the write.
+    if (!(error instanceof DatabaseError) || error.code !== uniqueViolation) throw error;
+    await client.query('rollback to savepoint before_key');
+    await client.query(giveUp, [jobId]);
+  }
+}
