@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseError } from 'pg';
 import type { Pool, PoolClient } from 'pg';
-import { pause } from '../lifecycle/backoff.ts';
+import { backoffMs, pause } from '../lifecycle/backoff.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Database, inTransaction } from './database.ts';
 import { openPool } from './pool.ts';
@@ -22,11 +23,22 @@ const migrationLock = 7_342_001;
 const lockRetryMs = 500;
 
 /**
+ * How long a migration waits for the lock of a table. While it waits, every later query of that table waits behind it,
+ * also one that only reads: behind a dump that would be an outage for as long as the dump lasts.
+ */
+const tableLockTimeoutMs = 1000;
+/** Between two tries: the queries that waited behind the migration go on. */
+const tableLockBackoff = { baseMs: 1000, maxMs: 15_000 };
+
+/**
  * Applies the migrations that the database has not seen, in the order of their names, each in a transaction. A file
  * with `.concurrent` in its name is one `create index concurrently if not exists NAME`, outside of a transaction, so
  * that rows can be written while the index is built. One with `.batches` is one statement that commits by itself, locks
  * few rows at a time, and may run again after a crash. A crash may leave an invalid index, which the next call builds
  * again. Migrations of a newer version are left alone.
+ *
+ * A migration in a transaction waits at most a second for a table that others use, gives up what it has locked, and
+ * tries again after a pause, for as long as it takes. The other two kinds take no lock that a query waits for.
  *
  * Processes that start at once wait for the first, which has an advisory lock. They poll for it: `create index
  * concurrently` waits for every earlier statement, so a statement that waits for the lock would deadlock with it. The
@@ -40,7 +52,7 @@ export async function migrate(database: Database, options: MigrateOptions = {}):
   const { connectionString } = database.pool.options;
   const pool = openPool({ connectionString, max: 2, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
   try {
-    for (let tries = 0; !(await migrateUnderLock(pool, options.dir ?? migrationsDir)); tries++) {
+    for (let tries = 0; !(await migrateUnderLock(pool, options)); tries++) {
       if (tries === 0) options.log?.info({}, 'another process migrates the database, waiting');
       await pause(lockRetryMs, options.signal ?? new AbortController().signal);
       options.signal?.throwIfAborted();
@@ -51,7 +63,7 @@ export async function migrate(database: Database, options: MigrateOptions = {}):
 }
 
 /** Whether this process held the lock; then every migration is applied. */
-function migrateUnderLock(pool: Pool, dir: string): Promise<boolean> {
+function migrateUnderLock(pool: Pool, options: MigrateOptions): Promise<boolean> {
   return inTransaction(pool, async (lockHolder) => {
     // The role or the database may have timeouts of its own.
     await lockHolder.query('set local idle_in_transaction_session_timeout = 0');
@@ -61,8 +73,8 @@ function migrateUnderLock(pool: Pool, dir: string): Promise<boolean> {
     if (rows[0]?.is_held !== true) return false;
     const client = await pool.connect();
     try {
-      await client.query('set statement_timeout = 0');
-      await applyAll(client, dir);
+      await client.query('set statement_timeout = 0; set lock_timeout = 0');
+      await applyAll(client, options);
     } finally {
       // With its setting and whatever a failed migration left open.
       client.release(true);
@@ -100,7 +112,8 @@ async function migrationFiles(dir: string): Promise<string[]> {
   return (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
 }
 
-async function applyAll(client: PoolClient, dir: string): Promise<void> {
+async function applyAll(client: PoolClient, options: MigrateOptions): Promise<void> {
+  const { dir = migrationsDir } = options;
   await client.query(
     'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
   );
@@ -112,10 +125,43 @@ async function applyAll(client: PoolClient, dir: string): Promise<void> {
     const isConcurrent = name.endsWith('.concurrent.sql');
     const isTransaction = !isConcurrent && !name.endsWith('.batches.sql');
     if (isConcurrent) await dropInvalidIndex(client, sql);
-    await client.query(isTransaction ? `begin; ${sql}` : sql);
-    await client.query('insert into schema_migrations (name) values ($1)', [name]);
-    if (isTransaction) await client.query('commit');
+    if (isTransaction) {
+      await applyInTransaction(client, { name, sql }, options);
+    } else {
+      await client.query(sql);
+      await client.query(recordApplied, [name]);
+    }
   }
+}
+
+const recordApplied = 'insert into schema_migrations (name) values ($1)';
+
+/** Tries until each lock of the migration is had within its time; an abort of the signal ends the tries. */
+async function applyInTransaction(
+  client: PoolClient,
+  { name, sql }: { readonly name: string; readonly sql: string },
+  { log, signal = new AbortController().signal }: MigrateOptions,
+): Promise<void> {
+  for (let failures = 1; ; failures++) {
+    try {
+      await client.query(`begin; set local lock_timeout = ${tableLockTimeoutMs}; ${sql}`);
+      await client.query(recordApplied, [name]);
+      await client.query('commit');
+      return;
+    } catch (error) {
+      if (!isTableInUse(error)) throw error;
+      await client.query('rollback');
+      const delayMs = Math.round(backoffMs(failures, tableLockBackoff));
+      log?.info({ migration: name, retry_in_ms: delayMs }, 'a migration waits for a table in use');
+      await pause(delayMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+/** A lock that was not had in time, or a deadlock with a query of an earlier version. */
+function isTableInUse(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01');
 }
 
 /** Drops what is left of an index whose building ended in the middle: it costs writes and serves no query. */
