@@ -23,6 +23,13 @@ export class ApiProblem extends Error {
 export const unreachable = () =>
   new ApiProblem({ status: 0, code: 'unreachable', detail: 'The server cannot be reached. Check that it is running.' });
 
+const redirected = () =>
+  new ApiProblem({
+    status: 0,
+    code: 'redirected',
+    detail: `A proxy redirects ${root.origin}, and the key is not sent elsewhere. Open the console at the service’s own address.`,
+  });
+
 async function problemOf(response) {
   const retryAfterSec = Number(response.headers.get('retry-after') ?? 0);
   let problem = {};
@@ -48,6 +55,8 @@ async function send(path, { method = 'GET', body, headers = {}, signal, withKey 
       method,
       signal,
       cache: 'no-cache',
+      // The key stays here: `fetch` would send it to whatever a proxy redirects to.
+      redirect: 'manual',
       headers: {
         'x-api-key': withKey,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -60,6 +69,7 @@ async function send(path, { method = 'GET', body, headers = {}, signal, withKey 
     throw unreachable();
   }
   if (response.ok) return response;
+  if (response.type === 'opaqueredirect') throw redirected();
   const problem = await problemOf(response);
   if (problem.status === 401 && withKey === key && key !== '') signOut('This key is not accepted any longer.');
   throw problem;

@@ -40,6 +40,20 @@ afterEach(() => {
 
 const eventOf = (id: number, progress: number) => `id: ${id}\nevent: job\ndata: {"hash":"é: 1","progress":${progress}}`;
 
+it('C28.9: a redirect is not followed, which would take the key along, and the reason is said', async () => {
+  const { signIn } = await load();
+  const asked: (string | undefined)[] = [];
+  vi.stubGlobal('fetch', (_: URL, { redirect }: RequestInit) => {
+    asked.push(redirect);
+    return Promise.resolve({ ok: false, status: 0, type: 'opaqueredirect' });
+  });
+  await expect(signIn('a-key')).rejects.toMatchObject({
+    code: 'redirected',
+    message: expect.stringContaining('proxy'),
+  });
+  expect(asked).toEqual(['manual']);
+});
+
 it('events of a job are read over interruptions, from the last one on, until the server has no more', async () => {
   const { followJob } = await load();
   answers = [

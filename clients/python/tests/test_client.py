@@ -152,6 +152,14 @@ class ClientTest(unittest.TestCase):
             error = self.error(Service(page_of(status)), "job", "1")
             self.assertEqual((error.code, error.status), ("unexpected_answer", status))
 
+    def test_no_request_follows_a_redirect_which_would_take_the_api_key_along(self) -> None:
+        for status, method in ((302, "job"), (307, "delete_upload"), (308, "wait_for")):
+            service = Service(lambda _: httpx.Response(status, headers={"location": "https://login.test/in?a=b"}))
+            error = self.error(service, method, "1")
+            self.assertEqual((error.code, error.status), ("unexpected_answer", status))
+            self.assertIn("http://service.test redirects to https://login.test/in; the API key", error.detail)
+            self.assertEqual(len(service.requests), 1)
+
     def test_a_client_without_a_url_or_a_key_is_refused_with_the_name_of_the_option(self) -> None:
         for base_url, api_key, name in (("media", "k", "base_url"), ("http://a", "", "api_key")):
             with self.assertRaisesRegex(ReelwrightError, name):

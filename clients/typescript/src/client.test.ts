@@ -84,6 +84,7 @@ it('an answer without a problem document is named by the trace id of its header'
 
 it.each([
   ['no URL', { baseUrl: 'media', apiKey: 'k' }, 'baseUrl'],
+  ['a URL without a scheme', { baseUrl: 'media:8080', apiKey: 'k' }, 'baseUrl'],
   ['no key', { baseUrl: 'http://a', apiKey: '' }, 'apiKey'],
 ])('a client of %s is refused with the name of the option', (_, options, name) => {
   expect(() => new Reelwright(options)).toThrow(name);

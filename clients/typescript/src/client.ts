@@ -1,6 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { errorOf, errorOfProblem, JobEndedError, ReelwrightError } from './errors.ts';
-import { type Fetch, type RetryOptions, retryingFetch } from './http.ts';
+import { type Fetch, refusingRedirects, type RetryOptions, retryingFetch } from './http.ts';
 import { type BatchOutcome, choicesOf, pagesOf, type SubmitOptions, submittedOf } from './requests.ts';
 import type { paths } from './schema.ts';
 import type {
@@ -60,14 +60,18 @@ export class Reelwright {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #send: Fetch;
   readonly #sendOnce: Fetch;
+  /** Follows redirects: a part goes without the API key. */
+  readonly #sendPart: Fetch;
 
   constructor({ baseUrl, apiKey, retry, fetch = (request) => globalThis.fetch(request) }: ReelwrightOptions) {
-    if (!URL.canParse(baseUrl)) throw invalid(`baseUrl: expected https://…, found ${JSON.stringify(baseUrl)}`);
+    if (!/^https?:\/\//i.test(baseUrl) || !URL.canParse(baseUrl))
+      throw invalid(`baseUrl: expected https://…, found ${JSON.stringify(baseUrl)}`);
     if (apiKey === '') throw invalid('apiKey: expected one of the keys of the service, found none');
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
     this.#headers = { 'x-api-key': apiKey };
-    this.#sendOnce = fetch;
-    this.#send = retryingFetch(fetch, retry);
+    this.#sendPart = fetch;
+    this.#sendOnce = refusingRedirects(fetch);
+    this.#send = retryingFetch(this.#sendOnce, retry);
     this.http = createClient<paths>({ baseUrl: this.#baseUrl, headers: this.#headers, fetch: this.#send });
   }
 
@@ -160,7 +164,7 @@ export class Reelwright {
       baseUrl: this.#baseUrl,
       headers: this.#headers,
       send: this.#send,
-      sendPart: this.#sendOnce,
+      sendPart: this.#sendPart,
     };
     return await uploadFile(access, source, options);
   }

@@ -42,11 +42,42 @@ export function retryingFetch(send: Fetch, { attempts = 5, waitSecMax = 120 }: R
   };
 }
 
+/**
+ * A `fetch` that follows no redirect: the API key is in every request, and `fetch` would send it to the other origin.
+ *
+ * @throws ReelwrightError that names the address
+ */
+export function refusingRedirects(send: Fetch): Fetch {
+  return async (request) => {
+    const response = await send(new Request(request, { redirect: 'manual' }));
+    // A browser hides status and address of a redirect.
+    if (response.type !== 'opaqueredirect' && !redirectStatuses.has(response.status)) return response;
+    await response.body?.cancel();
+    throw redirected(request.url, response);
+  };
+}
+
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+function redirected(url: string, { status, headers }: Response): ReelwrightError {
+  const location = headers.get('location') ?? '';
+  const to = URL.canParse(location, url) ? new URL(location, url) : null;
+  const target = to === null ? 'elsewhere' : `to ${to.origin}${to.pathname}`;
+  const { origin } = new URL(url);
+  return new ReelwrightError({
+    code: 'unexpected_answer',
+    status,
+    detail: `${origin} redirects ${target}; the API key is not sent there: set baseUrl to the address of the service itself`,
+  });
+}
+
 async function sendOnce(send: Fetch, request: Request): Promise<Response | Error> {
   try {
     return await send(request.clone());
   } catch (error) {
     request.signal.throwIfAborted();
+    // An answer that no repetition changes.
+    if (error instanceof ReelwrightError) throw error;
     return error instanceof Error ? error : new Error(String(error));
   }
 }

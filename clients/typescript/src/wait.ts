@@ -65,7 +65,7 @@ class Watch {
   /** @throws when the service has not answered for too long */
   failed(url: string, cause: unknown): void {
     this.signal.throwIfAborted();
-    if (cause instanceof ReelwrightError && cause.status >= 400 && cause.status < 500 && cause.status !== 429)
+    if (cause instanceof ReelwrightError && cause.status >= 300 && cause.status < 500 && cause.status !== 429)
       throw cause;
     const { outageSecMax = 300 } = this.#options;
     if (Date.now() - this.answeredAt < outageSecMax * 1000) return;

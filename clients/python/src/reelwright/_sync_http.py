@@ -12,7 +12,7 @@ from ._sync_tasks import sleep
 from ._retry import RetryOptions
 from ._source import digest_headers
 from ._version import __version__
-from .errors import ReelwrightError, error_of, unreachable
+from .errors import ReelwrightError, error_of, not_redirected, unreachable
 
 # Uploads and long answers take longer than httpx's default of 5 s.
 TIMEOUT = httpx.Timeout(60, connect=10)
@@ -32,7 +32,8 @@ class Session:
         self._headers = {"x-api-key": api_key}
         self._retry = retry
         agent = {"user-agent": f"reelwright-python/{__version__}"}
-        self._http = httpx.Client(timeout=TIMEOUT, headers=agent, transport=transport)
+        # A redirect would take the API key to the other origin.
+        self._http = httpx.Client(timeout=TIMEOUT, headers=agent, transport=transport, follow_redirects=False)
 
     def close(self) -> None:
         self._http.close()
@@ -66,7 +67,7 @@ class Session:
             sleep(pause)
             waited_sec, attempt = waited_sec + pause, attempt + 1
         if isinstance(outcome, httpx.Response):
-            return outcome
+            return not_redirected(outcome)
         raise unreachable(self.base_url, outcome) from outcome
 
     def call(
@@ -110,7 +111,7 @@ class Session:
         timeout = httpx.Timeout(TIMEOUT.write, connect=TIMEOUT.connect, read=read_sec)
         sent = {**self._headers, **headers}
         with self._http.stream("GET", self.base_url + path, headers=sent, timeout=timeout) as response:
-            yield response
+            yield not_redirected(response)
 
 
 def json_of(response: httpx.Response) -> Any:

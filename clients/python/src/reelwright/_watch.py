@@ -48,7 +48,7 @@ class Watch:
     def failed(self, address: str, cause: Exception) -> None:
         """Raises when the cause does not pass by itself, or the service has not answered for too long."""
         self.remaining_sec(0)
-        if isinstance(cause, ReelwrightError) and 400 <= cause.status < 500 and cause.status != 429:
+        if isinstance(cause, ReelwrightError) and 300 <= cause.status < 500 and cause.status != 429:
             raise cause
         if time.monotonic() - self._answered_at < self._outage_sec_max:
             return

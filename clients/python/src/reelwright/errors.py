@@ -95,6 +95,20 @@ def error_of_problem(problem: Any, status: int, retry_after_sec: float | None = 
     )
 
 
+def not_redirected(response: httpx.Response) -> httpx.Response:
+    """The answer. Raises when it is a redirect, which no request follows: the API key would go there."""
+    if not response.has_redirect_location:
+        return response
+    request = response.request.url
+    target = request.join(response.headers["location"])
+    target = target.copy_with(query=None, fragment=None, username=None, password=None)
+    detail = (
+        f"{request.scheme}://{request.netloc.decode()} redirects to {target}; the API key is not sent there: "
+        "set base_url to the address of the service itself"
+    )
+    raise ReelwrightError("unexpected_answer", detail, status=response.status_code)
+
+
 def unreachable(address: str, cause: Exception) -> ReelwrightError:
     """The error of a request that was not answered."""
     return ReelwrightError("unreachable", f"{address} does not answer: {str(cause) or type(cause).__name__}")
