@@ -114,13 +114,18 @@ async function openRest(
   const from = row.validator === null || offset === 0 ? null : { offset, validator: row.validator };
   try {
     const answer = await openFile({ url: row.url, from, signal }, dependencies);
-    if (answer.sent.offset === 0 || answer.sent.sizeBytes === row.sizeBytes) return answer;
+    if (answer.sent.offset === 0 || isSameFile(answer.sent, row)) return answer;
     answer.close();
   } catch (error) {
     // The file is shorter now than what is stored of it.
     if (!(error instanceof ImportInterruption && error.httpStatus === 416 && from !== null)) throw error;
   }
   return openFile({ url: row.url, from: null, signal }, dependencies);
+}
+
+/** Whether a rest is of the file that the row names, whether or not its server heeds `If-Range`. */
+function isSameFile({ sizeBytes, validator }: SentFile, row: Import): boolean {
+  return sizeBytes === row.sizeBytes && validator === row.validator;
 }
 
 function resumed({ source: key, multipartId: id, sizeBytes }: Import, parts: StoredPart[]): Progress {

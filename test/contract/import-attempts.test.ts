@@ -134,20 +134,32 @@ describe('what ends an import, and what does not', () => {
   afterAll(() => api.close());
 
   it.each([
-    ['smaller', 18 * mebibyte],
-    ['larger', 22 * mebibyte],
-  ])('C30.20: a range of a file that is %s now is not taken, whatever its ETag', async (_, sizeBytes) => {
-    const [first, second] = [fileOf(20 * mebibyte), fileOf(sizeBytes)];
-    const rest: Answer = (request, response) => {
-      sendFile(request, response, { bytes: second, etag: '"v1"' });
-      return true;
-    };
-    const server = await serve(api, first, inTurn(cut(first, 10 * mebibyte), rest));
-    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
-    expect(await reached(api, begun.import_id, 'completed')).toMatchObject({ size: sizeBytes, sha256: sha256(second) });
-    expect((await stored(api, begun.source))?.equals(second)).toBe(true);
-    expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`, undefined]);
-  });
+    ['smaller, by the same ETag', 18 * mebibyte, '"v1"'],
+    ['larger, by the same ETag', 22 * mebibyte, '"v1"'],
+    ['as large, by another ETag', 20 * mebibyte, '"v2"'],
+    ['as large, without an ETag', 20 * mebibyte, undefined],
+    ['as large, by a weak ETag', 20 * mebibyte, 'W/"v1"'],
+  ])(
+    'C30.20: a range of a file that is %s now, whatever its server makes of If-Range, is not taken',
+    async (...given) => {
+      const [, sizeBytes, etag] = given;
+      const [first, second] = [fileOf(20 * mebibyte), fileOf(sizeBytes)];
+      const rest: Answer = (request, response) => {
+        const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
+        const range = from === 0 ? {} : { 'content-range': `bytes ${from}-${sizeBytes - 1}/${sizeBytes}` };
+        response.writeHead(from === 0 ? 200 : 206, { ...(etag === undefined ? {} : { etag }), ...range });
+        return response.end(second.subarray(from)) === response;
+      };
+      const server = await serve(api, first, inTurn(cut(first, 10 * mebibyte), rest));
+      const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
+      expect(await reached(api, begun.import_id, 'completed')).toMatchObject({
+        size: sizeBytes,
+        sha256: sha256(second),
+      });
+      expect((await stored(api, begun.source))?.equals(second)).toBe(true);
+      expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`, undefined]);
+    },
+  );
 
   // The worker of these tests gives up after four attempts without progress.
   it.each([
