@@ -2,12 +2,14 @@ import type { AudioPlan } from '#domain/media/audio-plan.ts';
 import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { chunkInputArgs, fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { type Output, progressArgs, readAlongArgs } from './command.ts';
 
 /** What the audio of a source is read from; `video` is null in an audio-only one. */
 export type AudioInput = Pick<VideoSource, 'path' | 'audio'> & {
   readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
+  /** Whether `steadyAudioCommand` wrote it. */
+  readonly isSteady?: boolean;
 };
 
 interface AudioEncode {
@@ -27,7 +29,7 @@ export function encodeAudioCommand(program: string, { source, tracks, samples, p
     args: [
       ...quietArgs,
       ...progressArgs,
-      ...inputArgs(source.path),
+      ...openArgs(source),
       ...tracks.flatMap(({ track, path, gainDb }) => [
         '-map',
         `0:${track.streamIndex}`,
@@ -78,7 +80,7 @@ export function measureAudioCommand(program: string, { source, tracks, samples, 
       ...quietArgs,
       '-loglevel',
       'info',
-      ...inputArgs(source.path),
+      ...openArgs(source),
       '-filter_complex',
       graph.join(';'),
       ...tracks.flatMap((_, index) => ['-map', `[out${index}]`, '-f', 'null', '-']),
@@ -87,18 +89,73 @@ export function measureAudioCommand(program: string, { source, tracks, samples, 
   };
 }
 
+interface SteadyAudio {
+  readonly source: AudioInput;
+  readonly tracks: readonly AudioPlan[];
+  readonly profile: Pick<EncodingProfile, 'audio'>;
+  readonly path: string;
+}
+
+/**
+ * Writes the tracks with the channels, sample rate and times that they are encoded with, without loss. ffmpeg makes the
+ * filters of a track again where its decoded audio changes. These filters may be made again; those that count from time
+ * 0 would begin there once more.
+ */
+export function steadyAudioCommand(program: string, { source, tracks, profile, path }: SteadyAudio): Command {
+  const streams = tracks.flatMap((track, index) => [
+    '-map',
+    `0:${track.streamIndex}`,
+    `-filter:a:${index}`,
+    [...mixFilters(track, `${profile.audio.sampleRate}:async=1`, profile.audio), 'aformat=sample_fmts=s16'].join(','),
+  ]);
+  return {
+    program,
+    args: [
+      ...quietArgs,
+      ...progressArgs,
+      ...openArgs(source),
+      ...streams,
+      '-c:a',
+      'flac',
+      ...noMetadataArgs,
+      '-f',
+      'nut',
+      path,
+      ...readAlongArgs(streamsOf(source)),
+    ],
+  };
+}
+
+/** Opens a source; a file of `steadyAudioCommand` with its own times, which are counted from the source's time 0. */
+function openArgs({ path, isSteady = false }: AudioInput): string[] {
+  return isSteady ? chunkInputArgs(path, []) : inputArgs(path);
+}
+
 /** The streams that decide where time 0 is. */
 function streamsOf({ video, audio }: AudioInput): number[] {
   return [...(video === null ? [] : [video]), ...audio].map(({ streamIndex }) => streamIndex);
 }
 
-/**
- * Audio from time 0 on, as long as the video, with silence in gaps of its timestamps. So many channels without a layout
- * that none is assumed cannot be mixed down; the first two become left and right.
- */
+/** Audio from time 0 on, as long as the video, with silence in gaps of its timestamps. */
 function trackFilters(
-  { channels, channelLayout, outputChannels }: AudioPlan,
+  track: AudioPlan,
   { samples, sampleRate }: { readonly samples: number; readonly sampleRate: number },
+): string[] {
+  return [
+    ...mixFilters(track, `${sampleRate}:async=1:first_pts=0`, { sampleRate }),
+    `apad=whole_len=${samples}`,
+    `atrim=end_sample=${samples}`,
+  ];
+}
+
+/**
+ * Mixes a track down. So many channels without a layout that none is assumed cannot be mixed; the first two become left
+ * and right.
+ */
+function mixFilters(
+  { channels, channelLayout, outputChannels }: AudioPlan,
+  resample: string,
+  { sampleRate }: { readonly sampleRate: number },
 ): string[] {
   const layout = outputChannels === 2 ? 'stereo' : '5.1';
   return [
@@ -107,9 +164,7 @@ function trackFilters(
     ...(channelLayout?.startsWith('ambisonic') === true && channels > 3
       ? ['pan=stereo|c0=0.5*c0+0.5*c1|c1=0.5*c0-0.5*c1']
       : []),
-    `aresample=${sampleRate}:async=1:first_pts=0`,
+    `aresample=${resample}`,
     `aformat=sample_fmts=fltp:sample_rates=${sampleRate}:channel_layouts=${layout}`,
-    `apad=whole_len=${samples}`,
-    `atrim=end_sample=${samples}`,
   ];
 }

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { type AudioPlan, planAudio } from '#domain/media/audio-plan.ts';
@@ -7,11 +8,12 @@ import type { StepContext } from '../../context/step-context.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { encodeAudioCommand, type AudioInput } from './audio-command.ts';
+import { makeSteady, tracksOfOtherLength } from './steady-audio.ts';
 import { encodedFile, type MeasuredAudio } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
 import { gainsOf, loudnessWarnings, withLoudness } from './loudness.ts';
 
-interface AudioWork {
+export interface AudioWork {
   readonly source: AudioInput;
   /** Of the video, or else of the longest track: every track gets it. */
   readonly durationSec: number;
@@ -45,12 +47,14 @@ async function encodeDecodable(
     const message = `The source has ${audio.length} audio tracks; the first ${tracksMax} were taken.`;
     warnings.push({ code: 'audio_tracks_dropped', message });
   }
-  if (planned.length === 0 || (await tryEncode(planned, work, context))) return { tracks: planned, warnings };
+  if (planned.length === 0) return { tracks: planned, warnings };
+  const together = await tryEncode(planned, work, context);
+  if (together !== null) return { tracks: planned, warnings: [...warnings, ...together] };
   // One stream may have failed the others, so each is tried by itself.
   const usable: number[] = [];
   for (const streamIndex of new Set(planned.map((track) => track.streamIndex))) {
     const ofStream = planned.filter((track) => track.streamIndex === streamIndex);
-    if (await tryEncode(ofStream, work, context)) {
+    if ((await tryEncode(ofStream, work, context)) !== null) {
       usable.push(streamIndex);
     } else {
       const message = `Audio stream ${streamIndex} cannot be decoded and was left out.`;
@@ -62,25 +66,45 @@ async function encodeDecodable(
     audio.filter(({ streamIndex }) => usable.includes(streamIndex)),
     context.profile.audio,
   );
-  if (left.length > 0) await encodeTracks(left, work, context);
+  if (left.length > 0) warnings.push(...(await encodeTracks(left, work, context)));
   return { tracks: left, warnings };
 }
 
-/** Encodes `tracks`; false when one of them cannot be decoded. */
-async function tryEncode(tracks: readonly AudioPlan[], work: AudioWork, context: StepContext): Promise<boolean> {
+/** Encodes `tracks`. @returns warnings; null when one of the tracks cannot be decoded */
+async function tryEncode(
+  tracks: readonly AudioPlan[],
+  work: AudioWork,
+  context: StepContext,
+): Promise<Warning[] | null> {
   try {
-    await encodeTracks(tracks, work, context);
-    return true;
+    return await encodeTracks(tracks, work, context);
   } catch (error) {
     if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
     context.log.warn({ err: error, streams: tracks.map(({ streamIndex }) => streamIndex) }, 'audio cannot be decoded');
-    return false;
+    return null;
   }
 }
 
-async function encodeTracks(
+/**
+ * Encodes `tracks`, each as long as the video. A track that is not has changed its channels or its sample rate on the
+ * way: then all are encoded again from a copy in which they do not.
+ */
+async function encodeTracks(tracks: readonly AudioPlan[], work: AudioWork, context: StepContext): Promise<Warning[]> {
+  await encodeFrom(work.source, tracks, work, context);
+  if ((await tracksOfOtherLength(tracks, work, context)).length === 0) return [];
+  const steady = await makeSteady(tracks, work, context);
+  await encodeFrom(steady.source, steady.tracks, work, context);
+  await rm(context.workspace.at(steady.source.path));
+  return (await tracksOfOtherLength(tracks, work, context)).map(({ id, sec }) => {
+    const message = `The track ${id} is ${sec.toFixed(2)} s long and not ${work.durationSec.toFixed(2)}.`;
+    return { code: 'audio_length_differs', message };
+  });
+}
+
+async function encodeFrom(
+  source: AudioInput,
   tracks: readonly AudioPlan[],
-  { source, durationSec, packets, onFraction }: AudioWork,
+  { durationSec, packets, onFraction }: AudioWork,
   context: StepContext,
 ): Promise<void> {
   const { profile } = context;
@@ -92,15 +116,10 @@ async function encodeTracks(
     path: encodedFile('audio', track.id),
     gainDb: gains[index] ?? 0,
   }));
-  const progress = new ProgressReader((sec) => onFraction(sec / durationSec));
+  const progress = new ProgressReader((sec) => onFraction(Math.min(1, sec / durationSec)));
   await runTool(
     encodeAudioCommand(context.program('ffmpeg'), { source, tracks: outputs, samples, profile }),
-    {
-      timeoutMs,
-      silenceMsMax,
-      failure: undecodable,
-      onStdoutLine: progress.line,
-    },
+    { timeoutMs, silenceMsMax, failure: undecodable, onStdoutLine: progress.line },
     context,
   );
 }
