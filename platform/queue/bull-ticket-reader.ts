@@ -26,16 +26,21 @@ export interface TicketWorker {
 }
 
 /**
- * Settings of every worker. A ticket is locked until `done`: a claim in Postgres and the start of the work, well below
- * a second. A ticket whose reader died returns after at most 5 s + 2 × 2 s, any number of times. `drainDelay` (seconds)
- * is how long one blocking wait lasts.
+ * How long a ticket is locked for its reader, and how often locks that lapsed are looked for. A ticket whose reader died
+ * returns after at most the lock and twice that interval, any number of times.
  */
-export const workerSettings = {
-  autorun: false,
-  lockDuration: 5_000,
-  stalledInterval: 2_000,
-  drainDelay: 2,
-} as const;
+export interface TicketLock {
+  readonly durationMs: number;
+  readonly checkEveryMs: number;
+}
+
+/** A ticket is locked until `done`: a claim in Postgres and the start of the work, well below a second. */
+const ticketLock: TicketLock = { durationMs: 5_000, checkEveryMs: 2_000 };
+
+/** Settings of every worker. `drainDelay` (seconds) is how long one blocking wait lasts. */
+export function workerSettings({ durationMs, checkEveryMs } = ticketLock) {
+  return { autorun: false, lockDuration: durationMs, stalledInterval: checkEveryMs, drainDelay: 2 };
+}
 
 interface ReaderOptions {
   readonly queue: QueueName;

@@ -14,7 +14,7 @@ import { Once } from '#platform/concurrency/once.ts';
 import { openPool } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
-import { workerSettings } from './bull-ticket-reader.ts';
+import { type TicketLock, workerSettings } from './bull-ticket-reader.ts';
 import type { TicketQueue } from './ticket-queue.ts';
 
 /**
@@ -22,7 +22,11 @@ import type { TicketQueue } from './ticket-queue.ts';
  *
  * @param o `databaseUrl` is `postgres://…`
  */
-export function openPostgresTicketQueue(o: { readonly databaseUrl: string; readonly log: Logger }): TicketQueue {
+export function openPostgresTicketQueue(o: {
+  readonly databaseUrl: string;
+  readonly log: Logger;
+  readonly lock?: TicketLock;
+}): TicketQueue {
   const connection = o.databaseUrl;
   const openBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (name, options) =>
     new PostgresQueueBackend(new QueueConnection(connection), name, options, true);
@@ -30,7 +34,7 @@ export function openPostgresTicketQueue(o: { readonly databaseUrl: string; reado
     {
       openList: (name) =>
         new Queue(name, { connection, defaultJobOptions: { removeOnComplete: true, removeOnFail: true } }, openBackend),
-      openWorker: (name) => new Worker(name, null, { connection, ...workerSettings }, openBackend),
+      openWorker: (name) => new Worker(name, null, { connection, ...workerSettings(o.lock) }, openBackend),
     },
     o.log,
   );

@@ -3,7 +3,7 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import { RedisConnector } from '../redis/connector.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
-import { workerSettings } from './bull-ticket-reader.ts';
+import { type TicketLock, workerSettings } from './bull-ticket-reader.ts';
 import type { TicketQueue } from './ticket-queue.ts';
 
 /** Commands fail at once while Redis is away (fastify/fastify-rate-limit#84); the client reconnects by itself. */
@@ -18,7 +18,11 @@ const prefix = 'reelwright';
  *
  * @param o `url` is `redis://…` or `rediss://…`
  */
-export function openRedisTicketQueue(o: { readonly url: string; readonly log: Logger }): TicketQueue {
+export function openRedisTicketQueue(o: {
+  readonly url: string;
+  readonly log: Logger;
+  readonly lock?: TicketLock;
+}): TicketQueue {
   const { url, log } = o;
   return new BullTicketQueue(
     {
@@ -46,7 +50,7 @@ export function openRedisTicketQueue(o: { readonly url: string; readonly log: Lo
             retryStrategy,
           },
           prefix,
-          ...workerSettings,
+          ...workerSettings(o.lock),
         }),
     },
     log,

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
-import { inject } from 'vitest';
+import { inject, type TestContext } from 'vitest';
+import type { TicketLock } from '#platform/queue/bull-ticket-reader.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
-import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger, type Logger } from '#platform/telemetry/logger.ts';
 import { emptyDatabase } from '../../testing/databases.ts';
 import { findProgram, startRedis } from '../../testing/servers.ts';
@@ -20,8 +23,19 @@ export function isAvailable(kind: StoreKind): boolean {
     : inject('postgres') !== null;
 }
 
-export function openQueue(kind: StoreKind, url: string, log: Logger = silentLog): TicketQueue {
-  return kind === 'redis' ? openRedisTicketQueue({ url, log }) : openPostgresTicketQueue({ databaseUrl: url, log });
+/** Locks that lapse soon, for tests of a reader that does not end its ticket. */
+export const briefLock: TicketLock = { durationMs: 1_000, checkEveryMs: 300 };
+/** Locks that no slow machine outlasts. */
+const longLock: TicketLock = { durationMs: 120_000, checkEveryMs: 1_000 };
+
+export function openQueue(
+  kind: StoreKind,
+  url: string,
+  { lock = longLock, log = silentLog }: { readonly lock?: TicketLock; readonly log?: Logger } = {},
+): TicketQueue {
+  return kind === 'redis'
+    ? openRedisTicketQueue({ url, log, lock })
+    : openPostgresTicketQueue({ databaseUrl: url, log, lock });
 }
 
 export interface Store {
@@ -61,4 +75,33 @@ export async function startStore(kind: StoreKind): Promise<Store> {
       await database.drop();
     },
   };
+}
+
+/** The ticket that comes within `ms`; null when none does. */
+export async function taken(reader: TicketReader, ms = 10_000): Promise<Ticket | null> {
+  const next = await reader.next(AbortSignal.timeout(ms));
+  await next?.done();
+  return next?.ticket ?? null;
+}
+
+export const newTicket = (over: Partial<Ticket> = {}): Ticket => ({
+  jobId: randomUUID(),
+  attempt: 1,
+  queue: 'default',
+  ...over,
+});
+
+/** A store of a test's own with a queue on it, for tests that run at once. */
+export async function openStore(
+  kind: StoreKind,
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+  options: Parameters<typeof openQueue>[2] = {},
+): Promise<{ store: Store; queue: TicketQueue }> {
+  const store = await startStore(kind);
+  const queue = openQueue(kind, store.url, options);
+  onTestFinished(async () => {
+    await queue.close();
+    await store.stop();
+  });
+  return { store, queue };
 }
