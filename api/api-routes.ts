@@ -6,6 +6,7 @@ import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
+import { EventStreams } from './event-streams.ts';
 import { JobWatcher } from './job-watcher.ts';
 import { addBucketEventRoutes } from './routes/bucket-events.ts';
 import { addConsoleRoutes } from './routes/console.ts';
@@ -38,7 +39,7 @@ export async function addApiRoutes(
   addJobRoutes(app, { ...dependencies, guards, queries });
   addBatchRoute(app, { ...dependencies, guards });
   addRerunRoute(app, { ...dependencies, guards });
-  addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
+  addJobEventRoutes(app, { guards, watcher: new JobWatcher({ queries, log }), streams: new EventStreams() });
   addJobChunkRoute(app, { ...dependencies, guards });
   addJobTimelineRoute(app, { ...dependencies, guards });
   addMediaRoutes(app, { ...dependencies, guards });

@@ -165,7 +165,7 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['profiles that change', 1, (d) => new ProfileStore(d).replace([])],
     ['an outage of the storage', 1, (d) => new JobStore(d).recordStorageOutage()],
     ['a job by its id', 1, (d) => new JobStore(d).find(waiting)],
-    ['watched jobs', 1, (d) => new JobQueries(d).changed([{ id: waiting, since: new Date(0) }])],
+    ['watched jobs', 1, (d) => new JobQueries(d).changed([{ id: waiting, since: new Date(0), hasResults: true }])],
   ];
 }
 

@@ -1,17 +1,18 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ShownJob } from '#domain/jobs/job.ts';
-import { isFinal } from '#domain/jobs/status.ts';
-import type { ApiDependencies } from '../dependencies.ts';
+import type { EventStreams } from '../event-streams.ts';
+import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
+import type { JobEvent } from '../job-event.ts';
 import type { JobWatcher } from '../job-watcher.ts';
-import { jobToWire } from '../wire/job.ts';
-import { findJob } from './jobs.ts';
+import { validated } from '../validated.ts';
+import { jobEventsQuerySchema } from '../wire/schemas.ts';
+import { noSuchJob } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
 
 // `GET /api/jobs/{id}/events`: a job's states as Server-Sent Events (HTML standard, section 9.2; C13.16, C13.17). An
-// event is a whole Job, so a client that reconnects needs only the newest. The event's id is the job's version, so a
-// client that sends `Last-Event-ID` gets only newer states.
+// event is a whole Job, with `exclude=results` all but these, so a client that reconnects needs only the newest. The
+// event's id is the job's version, so a client that sends `Last-Event-ID` gets only newer states.
 
 /** Shorter than the minute after which proxies close an idle connection. */
 const heartbeatMs = 15_000;
@@ -25,47 +26,53 @@ const headers = {
 
 type EventsRequest = FastifyRequest<{ Params: { id: string } }>;
 
-export function addJobEventRoutes(
-  app: FastifyInstance,
-  { jobs, guards, watcher }: Pick<ApiDependencies, 'jobs'> & { readonly guards: Guards; readonly watcher: JobWatcher },
-): void {
+interface EventRouteDependencies {
+  readonly guards: Guards;
+  readonly watcher: JobWatcher;
+  readonly streams: EventStreams;
+}
+
+export function addJobEventRoutes(app: FastifyInstance, { guards, watcher, streams }: EventRouteDependencies): void {
   // Open streams would keep a closing server from ending.
   app.addHook('preClose', async () => watcher.stop());
   app.get(
     '/api/jobs/:id/events',
     { onRequest: guards.authenticated, exposeHeadRoute: false, config: { doc: docs.events } },
     async (request: EventsRequest, reply) => {
-      const job = await findJob({ jobs }, request.params.id);
+      streams.begin(apiKeyId(request), reply.raw);
+      const { id } = request.params;
+      const hasResults = validated(jobEventsQuerySchema, request.query).exclude === undefined;
+      const first = await watcher.current(id, hasResults);
+      if (first === null) throw noSuchJob(id);
       const knownVersion = lastEventIdOf(request);
-      if (isFinal(job.status) && versionOf(job) <= knownVersion) return reply.code(204).send();
-      const events = eventsOf(job, { knownVersion, watcher, signal: request.signal });
+      if (first.isFinal && first.version <= knownVersion) return reply.code(204).send();
+      const events = eventsOf(first, { id, hasResults, knownVersion, watcher, signal: request.signal });
       return reply.headers(headers).send(Readable.from(events, { objectMode: false }));
     },
   );
 }
 
+interface Following {
+  readonly id: string;
+  readonly hasResults: boolean;
+  readonly knownVersion: number;
+  readonly watcher: JobWatcher;
+  readonly signal: AbortSignal;
+}
+
 /** Advances only as fast as the client reads: a slow client gets fewer states, and always the last one. */
 async function* eventsOf(
-  first: ShownJob,
-  { knownVersion, watcher, signal }: { knownVersion: number; watcher: JobWatcher; signal: AbortSignal },
-): AsyncGenerator<string> {
+  first: JobEvent,
+  { id, hasResults, knownVersion, watcher, signal }: Following,
+): AsyncGenerator<string | Buffer> {
   yield `retry: ${reconnectAfterMs}\n\n`;
-  let job = first;
-  if (versionOf(job) > knownVersion) yield eventOf(job);
-  while (!isFinal(job.status) && !watcher.isStopped && !signal.aborted) {
-    const changed = await watcher.next(job.id, job.updatedAt, { timeoutMs: heartbeatMs, signal });
-    if (changed !== null) job = changed;
-    yield changed === null ? ': still here\n\n' : eventOf(changed);
+  if (first.version > knownVersion) yield first.bytes({ hasResults });
+  let { updatedAt, isFinal } = first;
+  while (!isFinal && !watcher.isStopped && !signal.aborted) {
+    const changed = await watcher.next({ id, since: updatedAt, hasResults }, { timeoutMs: heartbeatMs, signal });
+    if (changed !== null) ({ updatedAt, isFinal } = changed);
+    yield changed === null ? ': still here\n\n' : changed.bytes({ hasResults });
   }
-}
-
-function eventOf(job: ShownJob): string {
-  return `id: ${versionOf(job)}\nevent: job\ndata: ${JSON.stringify(jobToWire(job))}\n\n`;
-}
-
-/** Grows with every change that a caller can see (the trigger on `jobs`). */
-function versionOf(job: ShownJob): number {
-  return job.updatedAt.getTime();
 }
 
 /** 0 without a valid `Last-Event-ID`. */

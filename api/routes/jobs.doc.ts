@@ -1,5 +1,5 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { jobListQuerySchema, jobQuerySchema } from '../wire/schemas.ts';
+import { jobEventsQuerySchema, jobListQuerySchema, jobQuerySchema } from '../wire/schemas.ts';
 
 // Documentation of the job routes in the OpenAPI document.
 
@@ -143,15 +143,16 @@ export const events: RouteDoc = {
   operationId: 'followJob',
   summary: 'Follow a job',
   description:
-    'Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop.',
+    'Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop. `exclude=results` leaves the results out, which may be large. When too many streams are open, the answer is 503.',
   credential: 'api_key',
   path: idOfJob,
+  query: jobEventsQuerySchema,
   headers: { 'Last-Event-ID': 'The id of the last event received.' },
   answers: {
     200: { description: 'The events.', contentType: 'text/event-stream' },
     204: { description: 'The job has ended, and the client has its final state.' },
   },
-  problems: ['not_found', 'invalid_request'],
+  problems: ['not_found', 'invalid_request', 'busy'],
 };
 
 export const callbacks: RouteDoc = {

@@ -110,10 +110,15 @@ function isUuid(text: string): boolean {
 
 /** @throws KnownProblem `not_found`, also for a malformed id (C22.11) */
 export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<ShownJob> {
-  if (id === '') throw notFound('/api/jobs/');
   const job = await jobs.findShown(id);
-  if (job === null) throw new KnownProblem('not_found', isUuid(id) ? 'There is no such job.' : adviceForNames);
+  if (job === null) throw noSuchJob(id);
   return job;
+}
+
+/** The problem `not_found` of a job's id, which says what ids look like. */
+export function noSuchJob(id: string): KnownProblem {
+  if (id === '') return notFound('/api/jobs/');
+  return new KnownProblem('not_found', isUuid(id) ? 'There is no such job.' : adviceForNames);
 }
 
 /** What a caller has the buckets asked; a field is left out where the storage does not answer. */

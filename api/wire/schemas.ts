@@ -673,6 +673,12 @@ export const jobQuerySchema = z.object({
   check: z.enum(['source', 'results', 'source,results']).optional(),
 });
 
+/** The query of `GET /api/jobs/{id}/events`. */
+export const jobEventsQuerySchema = z.object({
+  /** What each event leaves out. */
+  exclude: z.literal('results').optional(),
+});
+
 /** The query of `GET /api/jobs`. */
 export const jobListQuerySchema = z.strictObject({
   type: jobTypeSchema.optional(),

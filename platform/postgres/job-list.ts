@@ -2,7 +2,7 @@ import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/i
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
-import { type JobRow, jobOfRow, shownColumns } from './job-row.ts';
+import { type JobRow, jobOfRow, shownColumns, shownWithoutResults } from './job-row.ts';
 import { readList } from './list-database.ts';
 
 /** Where a page of the list begins: after this job, which is the last of the page before. */
@@ -30,8 +30,6 @@ interface Page {
   /** Whether each job has its results, which may be large. */
   readonly hasResults?: boolean;
 }
-
-const withoutResults = shownColumns.replace(' results,', '');
 
 const isAfter = '($1::timestamptz is null or (created_at, id) < ($1, $2::uuid))';
 const newest = 'order by created_at desc, id desc limit $3';
@@ -69,7 +67,7 @@ export async function listJobs(
   const isFiltered = type !== undefined || status !== undefined;
   const [text, filter] =
     hash !== undefined ? [sql.ofHash, [...wanted, hash]] : isFiltered ? [sql.ofEach, wanted] : [sql.all, []];
-  const columns = hasResults ? shownColumns : withoutResults;
+  const columns = hasResults ? shownColumns : shownWithoutResults;
   const list = `select ${columns} from (${text}) as page ${newest}`;
   return (await readList<JobRow>(database, list, [...page, ...filter])).map(jobOfRow);
 }

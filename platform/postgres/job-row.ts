@@ -43,6 +43,9 @@ export const shownColumns = jobColumns.replace(
   ` case when profile is not null then json_build_object('name', profile ->> 'name') end as profile,`,
 );
 
+/** The same without `results`, which may be large. */
+export const shownWithoutResults = shownColumns.replace(' results,', '');
+
 /** The job of a row. */
 export function jobOfRow(row: JobRow): Job {
   return {

@@ -211,6 +211,20 @@ describe('`GET /api/jobs/{id}/events`', () => {
     expect(fromTheStart.events.map(({ job }) => job.status)).toEqual(['completed']);
   });
 
+  it('C13.44: with `exclude=results` each event is the job without its results', async () => {
+    const id = await submitOne();
+    const reading = readEvents(`/api/jobs/${id}/events?exclude=results`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await api.complete(id, thumbnailResults);
+    const { results, ...others } = (await api.call(`/api/jobs/${id}`)).json;
+    const { events } = await reading;
+    expect(results).toEqual(thumbnailResults);
+    expect(events.at(-1)?.job).toEqual(others);
+    const afterwards = await readEvents(`/api/jobs/${id}/events?exclude=results`);
+    expect(afterwards.events).toEqual(events.slice(-1));
+    expect((await api.call(`/api/jobs/${id}/events?exclude=error`)).status).toBe(400);
+  });
+
   it('C19.1, C22.11: the events of a job want the API key and a job', async () => {
     expect((await api.raw(`/api/jobs/${unknownId}/events`)).status).toBe(401);
     expect((await api.call(`/api/jobs/${unknownId}/events`)).status).toBe(404);

@@ -75,7 +75,7 @@ describe.skipIf(!inject('postgres'))('rows of jobs with hostile metadata', { tim
 
     const read: unknown[] = [];
     for (const id of ids) read.push(await rig.find(id), await new CallbackStore(database).find(id));
-    read.push(await new JobQueries(database).changed(ids.map((id) => ({ id, since: new Date(0) }))));
+    read.push(await new JobQueries(database).changed(ids.map((id) => ({ id, since: new Date(0), hasResults: true }))));
     for (const filter of [{}, { hash: 'hostile' }, { type: 'video:transcode' }, { status: 'failed' }] as const) {
       const page = await listJobs(database, filter, { after: null, limit: 100, hasResults: true });
       expect(page.length).toBeGreaterThan(10);

@@ -149,7 +149,7 @@ describeStores('the job store', (c) => {
       await sleep(5);
       await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs });
       expect(await c.jobs.find(id)).toEqual(before);
-      const known = [{ id, since: before?.updatedAt ?? new Date(0) }];
+      const known = [{ id, since: before?.updatedAt ?? new Date(0), hasResults: true }];
       expect(await new JobQueries(c.database).changed(known)).toEqual([]);
     });
 
