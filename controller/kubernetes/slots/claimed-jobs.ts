@@ -6,12 +6,20 @@ import type { ClaimedJob } from '../snapshots/routing.ts';
  */
 export const leaseOwner = 'kubernetes';
 
+/** The slots that the jobs of a pool take, and how many of these image jobs have. */
+interface Counts {
+  readonly all: number;
+  readonly images: number;
+}
+
 /**
  * The jobs that are claimed for Kubernetes; each takes a slot of its pool. This copy is read from Postgres when a
  * leader begins and every second, and follows the leader's own transitions at once.
  */
 export class ClaimedJobs {
   readonly #jobs = new Map<string, ClaimedJob>();
+  /** Of the pools that have some. They are asked for with each job that waits, thousands of times in one pass. */
+  readonly #counts = new Map<string, Counts>();
   readonly #changed = new EventEmitter().setMaxListeners(0);
   /** Ids that changed during a read: what it returns about them may be old. */
   #changedDuringRead: Set<string> | null = null;
@@ -26,12 +34,12 @@ export class ClaimedJobs {
 
   /** How many slots of a pool are taken. */
   count(pool: string): number {
-    return this.activeIn(pool).length;
+    return this.#counts.get(pool)?.all ?? 0;
   }
 
   /** How many of them image jobs have. */
   countImages(pool: string): number {
-    return this.activeIn(pool).filter((id) => this.#jobs.get(id)?.isImage === true).length;
+    return this.#counts.get(pool)?.images ?? 0;
   }
 
   /**
@@ -46,13 +54,13 @@ export class ClaimedJobs {
 
   set(jobId: string, job: ClaimedJob): void {
     this.#changedDuringRead?.add(jobId);
-    this.#jobs.set(jobId, job);
+    this.#put(jobId, job);
     this.#changed.emit('changed');
   }
 
   remove(jobId: string): void {
     this.#changedDuringRead?.add(jobId);
-    if (this.#jobs.delete(jobId)) this.#changed.emit('changed');
+    if (this.#delete(jobId)) this.#changed.emit('changed');
   }
 
   /** Wakes `nextChange` after a change outside of this register that may free slots. */
@@ -67,8 +75,8 @@ export class ClaimedJobs {
     try {
       const rows = await read();
       const present = new Set(rows.map(({ id }) => id));
-      for (const id of this.#jobs.keys()) if (!present.has(id) && !changed.has(id)) this.#jobs.delete(id);
-      for (const { id, ...job } of rows) if (!changed.has(id)) this.#jobs.set(id, job);
+      for (const id of this.#jobs.keys()) if (!present.has(id) && !changed.has(id)) this.#delete(id);
+      for (const { id, ...job } of rows) if (!changed.has(id)) this.#put(id, job);
     } finally {
       this.#changedDuringRead = null;
       this.#changed.emit('changed');
@@ -78,5 +86,25 @@ export class ClaimedJobs {
   /** Resolves at the next change; rejects with the reason of `signal`. */
   async nextChange(signal: AbortSignal): Promise<void> {
     await once(this.#changed, 'changed', { signal });
+  }
+
+  #put(jobId: string, job: ClaimedJob): void {
+    const before = this.#jobs.get(jobId);
+    if (before !== undefined) this.#count(before, -1);
+    this.#jobs.set(jobId, job);
+    this.#count(job, 1);
+  }
+
+  #delete(jobId: string): boolean {
+    const job = this.#jobs.get(jobId);
+    if (job !== undefined) this.#count(job, -1);
+    return this.#jobs.delete(jobId);
+  }
+
+  #count({ pool, isSuspended, isImage }: ClaimedJob, change: 1 | -1): void {
+    if (isSuspended) return;
+    const { all, images } = this.#counts.get(pool) ?? { all: 0, images: 0 };
+    if (all + change > 0) this.#counts.set(pool, { all: all + change, images: images + (isImage ? change : 0) });
+    else this.#counts.delete(pool);
   }
 }

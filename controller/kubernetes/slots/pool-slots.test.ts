@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { exampleJob } from '../../../testing/example-job.ts';
 import { attemptJobName } from '../snapshots/names.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
@@ -229,5 +229,49 @@ describe('whether a Job may run', () => {
     for (const id of ['a', 'b', 'c']) slots.add(job(id), claim(0, true));
     expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([0, 0]);
     expect(slots.mustYield('default')).toBe(true);
+  });
+});
+
+describe('the work of a pass over many preferred jobs', () => {
+  it('does not grow with them once the pool is full, nor with the claimed ones', async () => {
+    const asked = { concurrency: 0, claims: 0 };
+    const claimed = new ClaimedJobs();
+    const listed = vi.spyOn(claimed, 'activeIn');
+    const slots = new PoolSlots({
+      claimed,
+      concurrencyOf: () => {
+        asked.concurrency += 1;
+        return 1000;
+      },
+      imageSlotsOf: () => 0,
+      jobs: {
+        claim: ({ jobId }) => {
+          asked.claims += 1;
+          return Promise.resolve(job(jobId));
+        },
+      },
+    });
+    for (let n = 0; n < 1000; n++) slots.add(job(`claimed-${n}`), claim());
+    for (let n = 0; n < 10_000; n++) slots.prefer(job(`preferred-${n}`), claim(1 + (n % 100)));
+    expect(await slots.claimPreferred()).toEqual([]);
+    expect(asked).toEqual({ concurrency: 1, claims: 0 });
+    slots.claimed.remove('claimed-7');
+    expect(await slots.claimPreferred()).toEqual(['preferred-99']);
+    expect(asked.claims).toBe(1);
+    expect(asked.concurrency).toBeLessThan(10);
+    expect(slots.freeForTickets('default')).toBe(0);
+    expect(slots.mustYield('default')).toBe(false);
+    expect(listed).not.toHaveBeenCalled();
+  });
+
+  it('counts a job once that is preferred again, in another pool or with another priority', async () => {
+    const slots = slotsOf(3);
+    slots.prefer(job('a'), { ...claim(1), pool: 'other' });
+    for (const priority of [1, 1, 9]) slots.prefer(job('a'), claim(priority));
+    slots.prefer(job('b'), claim(5));
+    expect(slots.freeForTickets('default')).toBe(1);
+    expect(await slots.claimPreferred()).toEqual(['a', 'b']);
+    for (const id of ['a', 'b', 'a']) slots.claimed.remove(id);
+    expect(slots.freeForTickets('default')).toBe(3);
   });
 });

@@ -4,6 +4,7 @@ import { attemptJobName } from '../snapshots/names.ts';
 import { ChunkPods } from './chunk-pods.ts';
 import type { ClaimedJob } from '../snapshots/routing.ts';
 import { type ClaimedJobs, leaseOwner } from './claimed-jobs.ts';
+import { PreferredJobs } from './preferred-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
 
 interface PoolSlotsOptions {
@@ -16,11 +17,6 @@ interface PoolSlotsOptions {
   readonly jobs: Pick<JobStore, 'claim'>;
 }
 
-interface PreferredJob {
-  readonly job: Job;
-  readonly claim: ClaimedJob;
-}
-
 /**
  * The slots of the pools during one term. A pool's concurrency bounds both its claimed jobs and its running pods; the
  * numbers differ when suspended jobs are resumed or a pool is scaled down.
@@ -30,8 +26,7 @@ export class PoolSlots {
   readonly claimed: ClaimedJobs;
   readonly running = new RunningJobs();
   readonly chunkPods: ChunkPods;
-  /** Queued jobs that go before the tickets of their pool, by id. */
-  readonly #preferred = new Map<string, PreferredJob>();
+  readonly #preferred = new PreferredJobs();
   readonly #concurrencyOf: (pool: string) => number;
   readonly #imageSlotsOf: (pool: string) => number;
   readonly #jobs: Pick<JobStore, 'claim'>;
@@ -47,8 +42,7 @@ export class PoolSlots {
 
   /** How many more jobs may be claimed for a pool by their tickets: the slots that no preferred job waits for. */
   freeForTickets(pool: string): number {
-    const preferred = [...this.#preferred.values()].filter(({ claim }) => claim.pool === pool);
-    return Math.max(0, this.#free({ pool, isImage: false }) - preferred.length);
+    return Math.max(0, this.#free({ pool, isImage: false }) - this.#preferred.count(pool));
   }
 
   /** How many more image jobs may be claimed for a pool: those that are reserved for them too. */
@@ -63,13 +57,13 @@ export class PoolSlots {
    */
   mustYield(pool: string): boolean {
     if (this.claimed.countImages(pool) <= this.#imageSlotsOf(pool)) return false;
-    const preferred = [...this.#preferred.values()].some(({ claim }) => claim.pool === pool);
-    return this.claimed.count(pool) > this.#concurrencyOf(pool) - (preferred ? 1 : 0);
+    const wanted = this.#preferred.count(pool) > 0 ? 1 : 0;
+    return this.claimed.count(pool) > this.#concurrencyOf(pool) - wanted;
   }
 
   /** A queued job with a priority above 0 is to be claimed before the tickets of its pool. */
   prefer(job: Job, claim: ClaimedJob): void {
-    this.#preferred.set(job.id, { job, claim });
+    this.#preferred.set(job, claim);
     this.claimed.announce();
   }
 
@@ -80,9 +74,16 @@ export class PoolSlots {
   /** Claims preferred jobs while their pools have free slots, highest priority first; returns their ids. */
   async claimPreferred(): Promise<string[]> {
     const claimed: string[] = [];
-    const byPriority = [...this.#preferred.values()].toSorted((a, b) => b.claim.priority - a.claim.priority);
-    for (const { job, claim } of byPriority) {
-      if (this.#free(claim) === 0) continue;
+    const open = new Set([...this.#preferred.pools()].filter((pool) => this.#free({ pool, isImage: true }) > 0));
+    if (open.size === 0) return claimed;
+    for (const { job, claim } of this.#preferred.byPriority()) {
+      if (!open.has(claim.pool)) continue;
+      if (this.#free(claim) === 0) {
+        // Those that are left may be images, for which slots are reserved.
+        if (this.#free({ ...claim, isImage: true }) === 0) open.delete(claim.pool);
+        if (open.size === 0) break;
+        continue;
+      }
       if (await this.claim(job, claim)) claimed.push(job.id);
       // Without a claim the job was claimed by its ticket, or has ended.
       this.unprefer(job.id);
