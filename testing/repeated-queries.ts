@@ -165,6 +165,7 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['profiles that change', 1, (d) => new ProfileStore(d).replace([])],
     ['an outage of the storage', 1, (d) => new JobStore(d).recordStorageOutage()],
     ['a job by its id', 1, (d) => new JobStore(d).find(waiting)],
+    ['a followed job', 1, (d) => new JobQueries(d).find(waiting, true)],
     ['watched jobs', 1, (d) => new JobQueries(d).changed([{ id: waiting, since: new Date(0), hasResults: true }])],
   ];
 }
@@ -181,6 +182,7 @@ function ofWebhooks(rows: ManyRows): RepeatedQuery[] {
       10,
       (d) => new WebhookEventStore(d).recordAttempt({ ...attempt, eventId: due, next: 'sent' }),
     ],
+    ['webhooks: the last attempts', 20_000, (d) => new WebhookEventStore(d).lastAttempts(10_000)],
     ['webhooks: hosts with due events', 2_100, (d) => new WebhookEventStore(d).dueHosts({ after: '', limit: 1_000 })],
     [
       'webhooks: events of a host',

@@ -12,7 +12,7 @@ import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 
 export interface WebhookDependencies {
-  readonly events: Pick<WebhookEventStore, 'dueHosts' | 'take' | 'giveUp' | 'recordAttempt'>;
+  readonly events: Pick<WebhookEventStore, 'dueHosts' | 'take' | 'giveUp' | 'lastAttempts' | 'recordAttempt'>;
   readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookDelay'>;
   /** `WEBHOOK_SECRET`. */
   readonly secret: string;
@@ -31,6 +31,8 @@ const attemptTimeoutMs = 10_000;
 const pollEveryMs = 500;
 /** How many hosts are looked at in one round; the next one goes on from there. */
 const hostsAtOnce = 1_000;
+/** Of how many attempts a sender learns at its start which hosts answer. */
+const lastAttemptsMax = 10_000;
 /** After this time another sender takes an event that was not recorded: twice the time of an attempt. */
 const reservedMs = 20_000;
 
@@ -70,12 +72,23 @@ class WebhookSender {
 
   /** Sends until `stopping` aborts; resolves when the requests under way have ended. */
   async run(stopping: AbortSignal): Promise<void> {
+    await this.#learn();
     while (!stopping.aborted) {
       const taken = await this.#takeDue();
       // A request that ends makes room for another of its host at once.
       if (taken === 0) await Promise.race([...this.#requests, pause(pollEveryMs, stopping)]);
     }
     await Promise.all(this.#requests);
+  }
+
+  /** After a start nothing is known of any receiver, but by what earlier attempts left. */
+  async #learn(): Promise<void> {
+    const { events, log } = this.#dependencies;
+    try {
+      for (const { host, ...last } of await events.lastAttempts(lastAttemptsMax)) this.#receivers.learn(host, last);
+    } catch (error) {
+      log.warn({ err: error }, 'due webhooks query failed');
+    }
   }
 
   /** Ends the requests under way. */

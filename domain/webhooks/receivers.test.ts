@@ -127,3 +127,79 @@ describe('the requests of the webhook sender', () => {
     expect([...beginAll(receivers, hosts).keys()]).toEqual(hosts.slice(0, 16));
   });
 });
+
+/**
+ * The sender over the hosts that are due: it looks at 1,000 hosts in the order of their names every half second, and an
+ * attempt ends after ten seconds. Returns when the host that is asked about was tried first, in milliseconds.
+ */
+function firstTryOf(wanted: string, hanging: readonly string[], receivers = new Receivers()): number | null {
+  const due = [...hanging, wanted].toSorted();
+  let underWay: { host: string; untilMs: number }[] = [];
+  let from = 0;
+  for (let nowMs = 0; nowMs < 3_600_000; nowMs += 500) {
+    const ended = underWay.filter(({ untilMs }) => untilMs <= nowMs);
+    underWay = underWay.filter(({ untilMs }) => untilMs > nowMs);
+    for (const { host } of ended) receivers.end({ host, isAnswered: false, durationMs: 10_000, nowMs });
+    const allotted = beginAll(receivers, due.slice(from, from + 1000), nowMs);
+    if (allotted.has(wanted)) return nowMs;
+    for (const [host, count] of allotted)
+      for (let n = 0; n < count; n++) underWay.push({ host, untilMs: nowMs + 10_000 });
+    from = from + 1000 < due.length ? from + 1000 : 0;
+  }
+  return null;
+}
+
+describe('a receiver of which nothing is known', () => {
+  it('C21.26: is tried within seconds beside thousands of hosts of another owner that hang', () => {
+    const ofOneOwner = Array.from({ length: 5000 }, (_, n) => `n${n}.hanging.example`);
+    expect(firstTryOf('hooks.zoo.example', ofOneOwner)).toBeLessThan(5000);
+    const addresses = Array.from({ length: 5000 }, (_, n) => `10.${n % 250}.${Math.floor(n / 250)}.1:8080`);
+    expect(firstTryOf('hooks.zoo.example', addresses)).toBeLessThan(5000);
+  });
+
+  it('C21.26: is tried next when the places are taken by hosts of sites that have others', () => {
+    const receivers = new Receivers();
+    const sites = Array.from({ length: 200 }, (_, n) => `n${n}.hanging-${n % 4}.example`);
+    expect(sum(beginAll(receivers, sites))).toBe((requestsMax * 3) / 4);
+    const [host = ''] = sites;
+    receivers.end({ host, isAnswered: false, durationMs: 10_000, nowMs: 10_000 });
+    expect(receivers.allot([...sites.slice(1), 'hooks.zoo.example'], 10_000).get('hooks.zoo.example')).toBe(1);
+  });
+
+  it('C21.26: is tried at once when the hosts that hang are known from before the start', () => {
+    const hanging = names(5000, 'hanging');
+    const receivers = new Receivers();
+    for (const host of hanging) receivers.learn(host, { isAnswered: false, durationMs: 10_000 });
+    expect(firstTryOf('zoo.example', hanging, receivers)).toBeLessThan(5000);
+  });
+});
+
+describe('what was learned of receivers', () => {
+  it('gives a host that answered its places from the start, and one that did not a quarter', () => {
+    const receivers = new Receivers();
+    receivers.learn('good', { isAnswered: true, durationMs: 20 });
+    receivers.learn('slow', { isAnswered: true, durationMs: 6_000 });
+    receivers.learn('away', { isAnswered: false, durationMs: 20 });
+    expect(receivers.allot(['good', 'slow', 'away'], 0)).toEqual(
+      new Map([
+        ['good', 4],
+        ['slow', 1],
+        ['away', 1],
+      ]),
+    );
+    receivers.learn('good', { isAnswered: false, durationMs: 20 });
+    expect(receivers.allot(['good'], 0)).toEqual(new Map([['good', 4]]));
+  });
+
+  it('is bounded, and what was heard of longest ago is forgotten', () => {
+    const receivers = new Receivers();
+    for (const host of names(12_000, 'host')) receivers.learn(host, { isAnswered: true, durationMs: 1 });
+    expect(receivers.size).toBe(10_000);
+    expect(receivers.allot(['host-0.example', 'host-11999.example'], 0)).toEqual(
+      new Map([
+        ['host-0.example', 2],
+        ['host-11999.example', 4],
+      ]),
+    );
+  });
+});

@@ -5,11 +5,12 @@ import { delayAfter } from '../backoff.ts';
  *
  * - answering: it answered within seconds. Up to four requests at once.
  * - unknown: nothing was sent to it lately. Two at once; unknown and failing hosts together leave a quarter of all
- *   requests to answering ones.
+ *   requests to answering ones, and those of one site leave half of theirs to others.
  * - failing: it did not answer, or took long. One at once, after a pause that doubles with each unanswered attempt; all
  *   failing hosts together get a quarter of the requests.
  *
- * So neither many receivers that hang nor many events of one of them delay the others.
+ * A site is what one owner names: names of hosts cost nothing below a domain, so sites take turns, and not hosts. So
+ * neither many receivers that hang nor many events of one of them delay the others.
  */
 
 /** The most requests at once, of this process. */
@@ -17,6 +18,7 @@ export const requestsMax = 64;
 const perHostMax = { answering: 4, unknown: 2, failing: 1 } as const;
 const failingMax = requestsMax / 4;
 const notAnsweringMax = (requestsMax * 3) / 4;
+const siteMax = notAnsweringMax / 2;
 /** An answer that takes longer holds up a request as a receiver does that hangs. */
 const slowMs = 5_000;
 const pause = { baseMs: 1_000, maxMs: 60_000 };
@@ -52,21 +54,53 @@ export class Receivers {
   /** How many requests each of these hosts gets now; the first of them first. Hosts that get none are left out. */
   allot(hosts: Iterable<string>, nowMs: number): Map<string, number> {
     const used: Record<Standing, number> = { answering: 0, unknown: 0, failing: 0 };
-    for (const { standing, requests } of this.#receivers.values()) used[standing] += requests;
+    const usedBySite = new Map<string, number>();
+    for (const [host, { standing, requests }] of this.#receivers) {
+      used[standing] += requests;
+      if (standing === 'unknown') addTo(usedBySite, siteOf(host), requests);
+    }
     const allotted = new Map<string, number>();
-    for (const host of hosts) {
+    for (const host of this.#inTurns(hosts, usedBySite)) {
       const { standing, requests, pausedUntilMs } = this.#of(host);
       const free = requestsMax - used.answering - used.unknown - used.failing;
       const notAnsweringFree = notAnsweringMax - used.unknown - used.failing;
       const bounds = [perHostMax[standing] - requests, free];
       if (standing !== 'answering') bounds.push(notAnsweringFree);
+      if (standing === 'unknown') bounds.push(siteMax - (usedBySite.get(siteOf(host)) ?? 0));
       if (standing === 'failing') bounds.push(nowMs < pausedUntilMs ? 0 : failingMax - used.failing);
       const count = Math.min(...bounds);
       if (count <= 0) continue;
       allotted.set(host, count);
       used[standing] += count;
+      if (standing === 'unknown') addTo(usedBySite, siteOf(host), count);
     }
     return allotted;
+  }
+
+  /** What is known of a host from an earlier attempt, as when the sender starts; later attempts say more. */
+  learn(host: string, { isAnswered, durationMs }: Pick<EndedRequest, 'isAnswered' | 'durationMs'>): void {
+    if (this.#receivers.has(host)) return;
+    this.#receivers.set(host, { ...stranger, standing: isAnswered && durationMs < slowMs ? 'answering' : 'failing' });
+    this.#forgetOldest();
+  }
+
+  /** How many hosts are remembered. */
+  get size(): number {
+    return this.#receivers.size;
+  }
+
+  /** The unknown hosts of a site go behind those of sites that have fewer requests; all else keeps its order. */
+  #inTurns(hosts: Iterable<string>, usedBySite: ReadonlyMap<string, number>): string[] {
+    const turns = new Map<string, number>();
+    return [...hosts]
+      .map((host) => {
+        if (this.#of(host).standing !== 'unknown') return { host, turn: 0 };
+        const site = siteOf(host);
+        addTo(turns, site, 1);
+        return { host, turn: (turns.get(site) ?? 0) - 1 + (usedBySite.get(site) ?? 0) };
+      })
+      .toSorted((one, other) => one.turn - other.turn)
+      .map(({ host }) => host);
   }
 
   begin(host: string): void {
@@ -98,7 +132,24 @@ export class Receivers {
 
   #forgetOldest(): void {
     if (this.#receivers.size <= hostsMax) return;
-    const [host] = [...this.#receivers].find(([, { requests }]) => requests === 0) ?? [];
-    if (host !== undefined) this.#receivers.delete(host);
+    for (const [host, { requests }] of this.#receivers) {
+      if (requests > 0) continue;
+      this.#receivers.delete(host);
+      return;
+    }
   }
+}
+
+function addTo(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
+}
+
+/**
+ * The last two labels of a host's name. Some suffixes have two themselves, whose domains then take turns as one. All
+ * addresses are one site: who holds a block of them has more than there are domains.
+ */
+function siteOf(host: string): string {
+  const name = host.replace(/:\d*$/, '');
+  if (name.startsWith('[') || /^[\d.]+$/.test(name)) return 'address';
+  return /[^.]+\.[^.]+\.?$/.exec(name)?.[0] ?? name;
 }

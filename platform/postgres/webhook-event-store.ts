@@ -111,6 +111,14 @@ const giveUp = `
   update jobs set callback_status = 'callback_failed' from ended
   where jobs.id = ended.job_id and not is_additional`;
 
+// By the primary keys of both tables: as many attempts are read, however many there are.
+const lastAttempts = `
+  select distinct on (event.host) event.host, attempt.status_code is not null as is_answered, attempt.duration_ms
+  from (
+    select id, event_id, status_code, duration_ms from webhook_attempts order by id desc limit $1
+  ) as attempt join webhook_events as event on event.id = attempt.event_id
+  where event.host is not null order by event.host, attempt.id desc`;
+
 const insertAttempt = `
   insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code, error)
   values ($1, $2, $3, $4, $5, $6)`;
@@ -128,6 +136,15 @@ export class WebhookEventStore {
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  /** How the last attempt at each host came out, of the last `limit` attempts. */
+  async lastAttempts(limit: number): Promise<{ host: string; isAnswered: boolean; durationMs: number }[]> {
+    const { rows } = await this.#database.pool.query<{ host: string; is_answered: boolean; duration_ms: number }>(
+      lastAttempts,
+      [limit],
+    );
+    return rows.map((row) => ({ host: row.host, isAnswered: row.is_answered, durationMs: row.duration_ms }));
   }
 
   /** Which hosts have events that are due, of `limit` hosts with events that are to be sent, after the host `after`. */

@@ -71,6 +71,25 @@ describeStores('the webhook event store', (c) => {
     expect(found.map(({ id }) => id)).toEqual([early.eventId, late.eventId]);
   });
 
+  test('a sender learns from the last attempt at each host, of as many attempts as it asks for', async () => {
+    const [answering, hanging, older] = ['good.example', 'hanging.example', 'older.example'];
+    const attempt = async (host: string, statusCode: number | null) => {
+      const { eventId } = await ended(start, `https://${host}/hook`);
+      await events.recordAttempt({ ...attemptOf(eventId, 1, 'failed'), statusCode });
+    };
+    await attempt(older, 200);
+    await attempt(answering, null);
+    await attempt(hanging, 200);
+    await attempt(answering, 503);
+    await attempt(hanging, null);
+    const last = [
+      { host: answering, isAnswered: true, durationMs: 12 },
+      { host: hanging, isAnswered: false, durationMs: 12 },
+    ];
+    expect(await events.lastAttempts(4)).toEqual(last);
+    expect((await events.lastAttempts(5)).map(({ host }) => host)).toEqual([answering, hanging, older]);
+  });
+
   describe('after an attempt', () => {
     test('after an attempt that was delivered, the job says sent and nothing is due', async () => {
       const { job, eventId } = await ended();
