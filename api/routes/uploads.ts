@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
-import { listedPartsMax } from '#domain/uploads/part-plan.ts';
+import { listedPartsMax, sizeOfPart } from '#domain/uploads/part-plan.ts';
 import { partSecretsOf, signPartPath } from '#domain/uploads/part-address.ts';
 import type { Upload } from '#domain/uploads/upload.ts';
+import { FewAtOnce } from '#platform/concurrency/few-at-once.ts';
 import { beginUpload } from '#jobs/uploads/begin.ts';
 import { completeUpload } from '#jobs/uploads/complete.ts';
 import { deleteUpload } from '#jobs/uploads/remove.ts';
@@ -32,11 +33,14 @@ export type UploadRouteDependencies = Pick<ApiDependencies, 'config' | 'log' | '
 /** How long a request waits for a completion, which goes on without it: load balancers wait for about a minute. */
 const completionWaitMs = 25_000;
 const retryAfterSec = 2;
+/** Completions at once that read a whole object back for its digest; the others wait. */
+const digestsMax = 2;
 
 export function addUploadRoutes(app: FastifyInstance, dependencies: UploadRouteDependencies): void {
   const { log } = dependencies;
   const { authenticated, limitedByUpload } = dependencies.guards;
   const completions = new Completions();
+  const digests = new FewAtOnce(digestsMax);
 
   app.post('/api/uploads', { onRequest: limitedByUpload, config: { doc: docs.begin } }, async (request, reply) => {
     const given = validated(bodySchemas.CreateUploadRequest, request.body);
@@ -71,8 +75,9 @@ export function addUploadRoutes(app: FastifyInstance, dependencies: UploadRouteD
     { onRequest: authenticated, config: { doc: docs.complete } },
     async (request: UploadRequest, reply) => {
       refuseFields(request);
-      const { id, status } = await findUpload(dependencies, request.params.id);
-      const completed = await completions.run(id, () => completeUpload(withBucket(dependencies), id));
+      const { id, status, sha256 } = await findUpload(dependencies, request.params.id);
+      const complete = () => completeUpload(withBucket(dependencies), id);
+      const completed = await completions.run(id, sha256 === null ? complete : () => digests.run(complete));
       if (completed === null) {
         reply.code(202).header('retry-after', retryAfterSec);
         return uploadToWire(await findUpload(dependencies, id), null);
@@ -129,7 +134,7 @@ async function partsToShow(
   const [secret = Buffer.alloc(0)] = partSecretsOf(config.apiKeys);
   const origin = `${request.protocol}://${request.host}`;
   const addressOf = async (number: number) =>
-    (await bucket.parts.addressOf(of, number, expiresInSec)) ??
+    (await bucket.parts.addressOf(of, { number, sizeBytes: sizeOfPart(upload, number) }, expiresInSec)) ??
     origin + signPartPath({ id: upload.id, number, exp }, secret);
   return { from, stored: stored ?? [], addressOf };
 }

@@ -9,8 +9,10 @@ import { tryToRemoveStored } from './remove.ts';
 
 type CompleteDependencies = Pick<UploadDependencies, 'rows' | 'bucket' | 'log'>;
 
-/** How long a completion may take after it began: the digest of a large object is read out of the bucket. */
+/** How long a completion may take after it began, beside the time in which its digest is read out of the bucket. */
 const completionGraceMs = 60 * 60_000;
+/** The slowest store for which this time is reckoned: 50 GB take 2.8 hours. */
+const digestBytesPerMs = 5_000;
 
 /**
  * Completes an upload: all parts there → `completing` → the store makes the object → its size, first bytes and digest
@@ -26,7 +28,7 @@ export async function completeUpload(dependencies: CompleteDependencies, id: str
   if (upload.status === 'completed') return upload;
   if (upload.status === 'open') {
     await partsOf(dependencies, upload);
-    await rows.beginCompletion(id, completionGraceMs);
+    await rows.beginCompletion(id, completionGraceMs + Math.ceil(upload.sizeBytes / digestBytesPerMs));
     return completeUpload(dependencies, id);
   }
   if (upload.status !== 'completing') throw endOf(upload);

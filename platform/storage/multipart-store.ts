@@ -36,8 +36,8 @@ export interface MultipartStore {
   complete(of: Multipart, parts: readonly StoredPart[]): Promise<'completed' | 'missing'>;
   /** Removes the parts of every multipart of `key`; none is no error. */
   abort(key: string): Promise<void>;
-  /** An address at which a client puts a part by itself; null where it has to use a route of this service. */
-  addressOf(of: Multipart, number: number, expiresInSec: number): Promise<string | null>;
+  /** An address at which a client puts one part of that size; null where it has to use a route of this service. */
+  addressOf(of: Multipart, part: Omit<StoredPart, 'etag'>, expiresInSec: number): Promise<string | null>;
   /** The origin of these addresses, which the policy of a page has to name; null where clients use this service. */
   clientOrigin(): Promise<string | null>;
   close(): Promise<void>;

@@ -235,6 +235,18 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await api.bucket.parts.list(of)) ?? []).toEqual([]);
   });
 
+  it(`C30.26: the address of a part takes no body of another size into a ${kind}`, async () => {
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
+    const [{ url }] = begun.parts;
+    for (const size of [999, 1001]) {
+      const refused = await fetch(url, { method: 'PUT', body: new Uint8Array(size) });
+      expect([400, 403]).toContain(refused.status);
+    }
+    expect((await find(api, begun.upload_id)).json.parts[0].uploaded).toBe(false);
+    await putAll(begun, fileOf(1000));
+    expect((await find(api, begun.upload_id)).json.parts[0].uploaded).toBe(true);
+  });
+
   it(`C30.8: an upload to a ${kind} whose completion began just in time does not expire meanwhile`, async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
     await putAll(begun, fileOf(1000));

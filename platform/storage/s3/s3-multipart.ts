@@ -109,7 +109,7 @@ class S3Multipart implements MultipartStore {
     }
   }
 
-  async addressOf({ key, id }: Multipart, number: number, expiresInSec: number): Promise<string> {
+  async addressOf({ key, id }: Multipart, part: Omit<StoredPart, 'etag'>, expiresInSec: number): Promise<string> {
     checkKey(key);
     try {
       const url = await this.#clientUrl();
@@ -117,7 +117,8 @@ class S3Multipart implements MultipartStore {
         method: 'PUT',
         host: url.host,
         path: `${url.pathname.replace(/\/$/, '')}/${encodePath(key)}`,
-        query: { partNumber: String(number), uploadId: id },
+        query: { partNumber: String(part.number), uploadId: id },
+        contentLength: part.sizeBytes,
         expiresInSec: Math.max(1, Math.min(expiresInSec, expiresInSecMax)),
       } as const;
       return url.origin + this.#signer.presign(request, await this.#requests.client.config.credentials(), new Date());

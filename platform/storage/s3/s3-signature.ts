@@ -15,13 +15,15 @@ export interface UnsignedRequest {
   readonly path: string;
 }
 
-/** A request of a client that has the address alone; only its host is signed, beside what the address says. */
+/** A request of a client that has the address alone; its host and the size of its body are signed beside this. */
 export interface PresignedRequest {
   readonly method: 'PUT';
   readonly host: string;
   /** As it is sent: percent-encoded once by `encodePath`. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** The store refuses a body of another size: whoever has the address writes no more than was agreed. */
+  readonly contentLength: number;
   readonly expiresInSec: number;
 }
 
@@ -63,10 +65,10 @@ export class S3Signer {
 
   /**
    * The path and query of an address that holds by itself for `expiresInSec` ("Authenticating Requests: Using Query
-   * Parameters", Amazon S3 API Reference). The body is not signed.
+   * Parameters", Amazon S3 API Reference). Of the body only its size is signed.
    */
   presign(request: PresignedRequest, credentials: S3Credentials, now: Date): string {
-    const { method, host, path, expiresInSec } = request;
+    const { method, host, path, contentLength, expiresInSec } = request;
     const { accessKeyId, sessionToken } = credentials;
     const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
     const date = time.slice(0, 8);
@@ -77,13 +79,14 @@ export class S3Signer {
       'X-Amz-Credential': `${accessKeyId}/${scope}`,
       'X-Amz-Date': time,
       'X-Amz-Expires': String(expiresInSec),
-      'X-Amz-SignedHeaders': 'host',
+      'X-Amz-SignedHeaders': 'content-length;host',
       ...(sessionToken === undefined ? {} : { 'X-Amz-Security-Token': sessionToken }),
     })
       .map(([name, value]) => `${encodeQuery(name)}=${encodeQuery(value)}`)
       .toSorted()
       .join('&');
-    const canonical = `${method}\n${path}\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`;
+    const headers = `content-length:${contentLength}\nhost:${host}\n\ncontent-length;host`;
+    const canonical = `${method}\n${path}\n${query}\n${headers}\nUNSIGNED-PAYLOAD`;
     const text = `${algorithm}\n${time}\n${scope}\n${hash('sha256', canonical)}`;
     const signature = createHmac('sha256', this.#keyOf(date, credentials)).update(text).digest('hex');
     return `${path}?${query}&X-Amz-Signature=${signature}`;
