@@ -31,7 +31,7 @@ import { addWebhookRoutes } from './routes/webhooks.ts';
 export async function addApiRoutes(
   app: FastifyInstance,
   dependencies: ApiDependencies,
-  { limiter, documentedRoutes }: RouteContext,
+  { limiter, documentedRoutes, requestTime }: RouteContext,
 ): Promise<void> {
   const { database, log } = dependencies;
   const queries = new JobQueries(database);
@@ -49,7 +49,7 @@ export async function addApiRoutes(
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);
-  await addUploadPartRoute(app, uploads);
+  await addUploadPartRoute(app, { ...uploads, requestTime });
   addImportRoutes(app, { ...dependencies, guards, rows: new ImportStore(database) });
   addBucketEventRoutes(app, { ...dependencies, guards });
   if (dependencies.config.console !== 'off') {

@@ -4,6 +4,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { isPartSignature, partSecretsOf } from '#domain/uploads/part-address.ts';
 import { sizeOfPart } from '#domain/uploads/part-plan.ts';
 import type { Upload } from '#domain/uploads/upload.ts';
+import type { RequestTime } from '#platform/http/request-time.ts';
 import { partNumberOf } from '../wire/upload.ts';
 import { putPart } from './uploads.doc.ts';
 import { findUpload, type UploadRouteDependencies, withBucket } from './uploads.ts';
@@ -16,6 +17,8 @@ type PartRequest = FastifyRequest<{
   Querystring: { exp?: string; sig?: string };
 }>;
 
+type PartRouteDependencies = UploadRouteDependencies & { readonly requestTime: Pick<RequestTime, 'allow'> };
+
 const cors = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'ETag, X-Trace-ID' };
 const preflight = {
   ...cors,
@@ -25,7 +28,7 @@ const preflight = {
 };
 
 /** `PUT /api/uploads/{id}/parts/{number}`; resolves once it is there, before other methods are refused. */
-export async function addUploadPartRoute(app: FastifyInstance, dependencies: UploadRouteDependencies): Promise<void> {
+export async function addUploadPartRoute(app: FastifyInstance, dependencies: PartRouteDependencies): Promise<void> {
   const secrets = partSecretsOf(dependencies.config.apiKeys);
   const url = '/api/uploads/:id/parts/:number';
   app.options(url, async (_request, reply) => reply.headers(preflight).code(204).send());
@@ -56,7 +59,7 @@ export async function addUploadPartRoute(app: FastifyInstance, dependencies: Upl
 }
 
 async function storePart(
-  dependencies: UploadRouteDependencies,
+  dependencies: PartRouteDependencies,
   request: PartRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -71,6 +74,8 @@ async function storePart(
       'invalid_request',
       `Part ${number} needs Content-Length: ${sizeBytes}, not ${given ?? 'none'}.`,
     );
+  // At 1 Mbit/s a part takes longer than a request may.
+  dependencies.requestTime.allow(request.raw, sizeBytes);
   const body = request.body as Readable;
   const part = await bucket.parts
     .put({ key: upload.source, id }, number, { body, sizeBytes })

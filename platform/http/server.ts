@@ -20,6 +20,7 @@ import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { readAbsoluteForm } from './request-target.ts';
+import { RequestTime } from './request-time.ts';
 import { RequestTurns } from './request-turns.ts';
 import { addSystemRoutes } from './system-routes.ts';
 import { addTracing, traceIdOfRequest } from './tracing.ts';
@@ -29,6 +30,7 @@ export interface RouteContext {
   readonly clients: ClientAddresses;
   readonly fastPaths: FastPaths;
   readonly limiter: RateLimiter;
+  readonly requestTime: RequestTime;
   /** Grows while routes are added. */
   readonly documentedRoutes: readonly DocumentedRoute[];
 }
@@ -50,8 +52,8 @@ const timeouts = {
   /** A client that has not sent the whole head of a request within this time occupies a connection for nothing. */
   headersTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
-  /** A request must be complete within this time, so that a slow sender does not occupy a socket. */
-  requestTimeout: 60_000,
+  /** `RequestTime` bounds it, by the size of the body. */
+  requestTimeout: 0,
   /** Longer than the usual idle timeout of load balancers (60 s), so that they never use a socket just closed. */
   keepAliveTimeout: 72_000,
 };
@@ -64,11 +66,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const clients = new ClientAddresses(config.trustedProxies);
   const fastPaths = new FastPaths(clients);
   const turns = new RequestTurns();
+  const requestTime = new RequestTime(answerClientError);
   const app: FastifyInstance = Fastify({
     logger: false,
     trustProxy: (address) => clients.isProxy(address),
     serverFactory: (framework) =>
       createServer(timeouts, (request, response) => {
+        requestTime.watch(request);
         readAbsoluteForm(request);
         fastPaths.answer(request, response, () =>
           turns.run(clients.bucketOf(request), () => framework(request, response)),
@@ -101,7 +105,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const refuseOtherMethods = watchMethods(app);
   const documentedRoutes = collectRoutes(app);
   addSystemRoutes(app, options);
-  await options.addRoutes(app, { limiter, documentedRoutes, clients, fastPaths });
+  await options.addRoutes(app, { limiter, documentedRoutes, clients, fastPaths, requestTime });
   await addHomePage(app);
   refuseOtherMethods();
   return app;
