@@ -22,7 +22,9 @@ it.each([
   ['on a dumb terminal', { env: { TERM: 'dumb' } }, false],
   ['with --json', { isJson: true }, false],
 ])('%s a text has its colour or not', (_, given, hasColour) => {
-  expect(outlets(given).output.colour('red', 'x') !== 'x').toBe(hasColour);
+  const { output, written } = outlets(given);
+  output.result('x', 'text', { colour: 'red', word: 'fault' });
+  expect(written.stdout.includes('\u001B[31mfault\u001B[0m  text')).toBe(hasColour);
 });
 
 it('a bar is one line of a terminal, which a result replaces', () => {
@@ -70,8 +72,31 @@ it('an error is a line with what to do, and one JSON document with --json', () =
   });
 });
 
+it('no way out of the program passes what steers a terminal', () => {
+  const hostile = '\u001B]0;title\u0007\u009B2J\u202Edesrever\r';
+  // oxlint-disable-next-line no-control-regex -- it is what must not be there
+  const steering = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/;
+  for (const isJson of [false, true]) {
+    const { output, written, stderr } = outlets({ isJson });
+    output.result({ hostile }, hostile);
+    output.note(hostile);
+    const error = new ReelwrightError({ code: hostile, detail: hostile, traceId: hostile });
+    printError(Object.defineProperty(error, 'advice', { value: hostile }), { isJson, stderr });
+    expect(`${written.stdout}${written.stderr}`).not.toMatch(steering);
+  }
+  const { output, written } = outlets({});
+  output.bar(`\n${hostile}`);
+  expect(written.stderr.slice('\r\u001B[K'.length)).toBe('??]0;title??2J?desrever?');
+});
+
+it('JSON of a program has the text of a service unchanged', () => {
+  const { output, written } = outlets({ isJson: true });
+  output.result({ text: '\u009B\u202E\u001B' }, '');
+  expect(JSON.parse(written.stdout)).toEqual({ text: '\u009B\u202E\u001B' });
+});
+
 it('a table has columns as wide as their cells, without control characters', () => {
-  expect(table(['A', 'B'], [['long', 'x\u0007']])).toBe('A     B\nlong  x?');
+  expect(table(['A', 'B'], [['long', 'x\u0007\n']])).toBe('A     B\nlong  x??');
 });
 
 it('text of a service steers no terminal: neither ESC nor its forms of one byte pass', () => {

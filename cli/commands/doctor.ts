@@ -3,7 +3,7 @@ import type { Command } from '../command.ts';
 import { type CheckResult, Ground, runChecks } from '../doctor/check.ts';
 import { checks } from '../doctor/index.ts';
 import { exitCode, UsageError } from '../exit-codes.ts';
-import { type Output, printable } from '../output.ts';
+import type { Badge } from '../output.ts';
 
 /** `reelwright doctor`. */
 export const doctor: Command = {
@@ -29,7 +29,7 @@ export const doctor: Command = {
     const ground = new Ground({ env, flags: mode === undefined ? [] : [`--mode=${mode}`], callbackUrls, signal });
     try {
       const results = await runChecks(checks, ground, (result) => {
-        if (!output.isJson) output.result(null, textOf(result, output));
+        if (!output.isJson) output.result(null, textOf(result), badges[result.status]);
       });
       const faults = results.filter(({ status }) => status === 'fault');
       const isHealthy = faults.length === 0;
@@ -42,16 +42,15 @@ export const doctor: Command = {
   },
 };
 
-const shown = {
-  ok: ['green', 'ok     '],
-  warning: ['yellow', 'warning'],
-  fault: ['red', 'fault  '],
-  skipped: ['dim', 'skipped'],
-} as const;
+const badges: Readonly<Record<CheckResult['status'], Badge>> = {
+  ok: { colour: 'green', word: 'ok     ' },
+  warning: { colour: 'yellow', word: 'warning' },
+  fault: { colour: 'red', word: 'fault  ' },
+  skipped: { colour: 'dim', word: 'skipped' },
+};
 
-function textOf({ name, status, findings, reason }: CheckResult, output: Output): string {
-  const [colour, word] = shown[status];
-  const head = `${output.colour(colour, word)}  ${name}${reason === undefined ? '' : `: ${reason}`}`;
-  const lines = findings.map((each) => `         ${printable(each.fault)}\n         → ${printable(each.remedy)}`);
+function textOf({ name, findings, reason }: CheckResult): string {
+  const head = `${name}${reason === undefined ? '' : `: ${reason}`}`;
+  const lines = findings.map((each) => `         ${each.fault}\n         → ${each.remedy}`);
   return [head, ...lines].join('\n');
 }

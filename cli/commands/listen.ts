@@ -1,6 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, JobEndedError, type ListedJob, type Reelwright } from '../../clients/typescript/src/index.ts';
+import {
+  type Job,
+  JobEndedError,
+  type ListedJob,
+  type Reelwright,
+  ReelwrightError,
+} from '../../clients/typescript/src/index.ts';
 import { webhookSignatureHeaders } from '#domain/webhooks/signature.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
@@ -14,6 +20,8 @@ const followedMax = 50;
 const knownMax = 10_000;
 const attemptsMax = 3;
 const attemptMs = 10_000;
+/** Ids of one remark. */
+const shownMax = 20;
 
 export const listen: Command = {
   name: 'listen',
@@ -43,6 +51,7 @@ export const listen: Command = {
     const ends = new JobEnds(await context.client(), {
       hash: options.text('hash'),
       signal: AbortSignal.any([signal, stop.signal]),
+      note: (text) => output.note(text),
     });
     let sent = 0;
     try {
@@ -55,29 +64,49 @@ export const listen: Command = {
         sent += 1;
         if (sent >= count) return;
       }
+    } catch (error) {
+      if (!signal.aborted && ends.open.length > 0) output.note(`${unheard(ends.open)} whose end is not forwarded`);
+      throw error;
     } finally {
       stop.abort();
     }
   },
 };
 
+/** The first of these jobs, and how many there are. */
+function unheard(ids: readonly string[]): string {
+  const shown = ids.slice(0, shownMax).join(', ');
+  return `${ids.length} jobs were followed (${shown}${ids.length > shownMax ? ', …' : ''})`;
+}
+
 function lineOf({ job_id, type, hash, status }: Job, answer: number | null): string {
   return `${job_id}  ${type}  ${hash}  ${status}  → ${answer ?? 'no answer'}`;
+}
+
+interface FollowOptions {
+  readonly hash: string | undefined;
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
 }
 
 /** The jobs that end from now on, as they end. */
 class JobEnds {
   readonly #client: Reelwright;
-  readonly #options: { readonly hash: string | undefined; readonly signal: AbortSignal };
+  readonly #options: FollowOptions;
   readonly #known = new Set<string>();
   readonly #waiting: string[] = [];
   readonly #ended: Job[] = [];
-  #followed = 0;
+  readonly #followed = new Set<string>();
   #since = '';
 
-  constructor(client: Reelwright, options: { readonly hash: string | undefined; readonly signal: AbortSignal }) {
+  constructor(client: Reelwright, options: FollowOptions) {
     this.#client = client;
     this.#options = options;
+  }
+
+  /** The jobs whose end is not known yet. */
+  get open(): readonly string[] {
+    return [...this.#followed, ...this.#waiting];
   }
 
   async *read(): AsyncGenerator<Job> {
@@ -129,23 +158,33 @@ class JobEnds {
   }
 
   #follow(): void {
-    while (this.#followed < followedMax) {
+    while (this.#followed.size < followedMax) {
       const id = this.#waiting.shift();
       if (id === undefined) return;
-      this.#followed += 1;
+      this.#followed.add(id);
       void this.#followOne(id);
     }
   }
 
-  /** A job that cannot be read any more, and one that was cancelled, has no webhook. */
+  /** Follows a job to its end; one that was cancelled has no webhook. */
   async #followOne(id: string): Promise<void> {
+    const { signal, note } = this.#options;
     try {
-      this.#ended.push(await this.#client.waitFor(id, { signal: this.#options.signal }));
+      this.#ended.push(await this.#client.waitFor(id, { signal }));
     } catch (error) {
-      if (error instanceof JobEndedError && error.job.status !== 'cancelled') this.#ended.push(error.job);
+      if (signal.aborted) return;
+      if (!(error instanceof JobEndedError)) this.#interrupted(id, error as Error, note);
+      else if (error.job.status !== 'cancelled') this.#ended.push(error.job);
     } finally {
-      this.#followed -= 1;
+      this.#followed.delete(id);
     }
+  }
+
+  /** A job that is refused is given up; any other is followed again. */
+  #interrupted(id: string, error: Error, note: FollowOptions['note']): void {
+    const isRefused = error instanceof ReelwrightError && error.status >= 400 && error.status < 500;
+    if (!isRefused) this.#waiting.push(id);
+    note(`job ${id} is ${isRefused ? 'not followed any longer' : 'followed again'}: ${error.message}`);
   }
 
   #filter(): { readonly hash?: string } {

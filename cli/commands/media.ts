@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ListedMedia, Media, MediaDeletion } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { printable, table } from '../output.ts';
+import { printableLine, table } from '../output.ts';
 import { bar, bytesText } from '../progress.ts';
 
 // The commands about media.
@@ -53,7 +53,9 @@ function textOf({ hash, status, bytes, objects, expires_at, legal_hold, playback
     ...images.map(({ key }): [string, string] => ['image', key]),
     ...jobs.map((job): [string, string] => ['job', `${job.job_id}  ${job.type}  ${job.status}`]),
   ];
-  return rows.flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(8)}  ${printable(value)}`])).join('\n');
+  return rows
+    .flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(8)}  ${printableLine(value)}`]))
+    .join('\n');
 }
 
 const remove: Command = {

@@ -1,6 +1,6 @@
 import { type Job, JobEndedError } from '../../clients/typescript/src/index.ts';
 import type { Context, OptionRow } from '../command.ts';
-import { printable } from '../output.ts';
+import { printableLine } from '../output.ts';
 import { bar, clockTime } from '../progress.ts';
 
 // How a job is shown and followed.
@@ -37,7 +37,7 @@ async function waitFor(context: Context, jobId: string): Promise<Job> {
 }
 
 function lineOf({ status, phase, progress, eta, reason }: Job): string {
-  if (status === 'queued') return `queued${reason === null ? '' : `: ${printable(reason.message)}`}`;
+  if (status === 'queued') return `queued${reason === null ? '' : `: ${reason.message}`}`;
   const left = eta === null ? '' : `  ends in ${clockTime(Math.max(0, Date.parse(eta) - Date.now()) / 1000)}`;
   return `${bar(progress / 100)} ${String(progress).padStart(3)} %  ${phase ?? status}${left}`;
 }
@@ -57,7 +57,9 @@ export function textOf(job: Job, usage: string | null = null): string {
     ['updated', updated_at],
     ['used', usage],
     ['error', error === null ? null : `${error.code}: ${error.message}`],
-    ['results', results === null ? null : JSON.stringify(results, null, 2).replaceAll('\n', '\n           ')],
   ];
-  return rows.flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(9)}  ${printable(value)}`])).join('\n');
+  const lines = rows.flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(9)}  ${printableLine(value)}`]));
+  // JSON has no line break of a server's.
+  const made = results === null ? [] : JSON.stringify(results, null, 2).split('\n');
+  return [...lines, ...made.map((line, index) => `${(index === 0 ? 'results' : '').padEnd(9)}  ${line}`)].join('\n');
 }
