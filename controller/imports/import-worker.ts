@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { ImportInterruption } from '#domain/imports/file-answer.ts';
-import { type Import, ImportFailure } from '#domain/imports/import.ts';
+import { ImportFailure } from '#domain/imports/import.ts';
 import { retryAfterMs } from '#domain/retry-after.ts';
 import { removeImported } from '#jobs/imports/remove.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
-import type { ImportLease } from '#platform/postgres/import-store.ts';
+import type { ClaimedImport } from '#platform/postgres/import-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { LeaseLost, transfer, type TransferDependencies } from './transfer.ts';
@@ -19,8 +19,6 @@ export interface ImportWorkerDependencies extends Omit<TransferDependencies, 'co
   /** For tests: the wait before each further attempt that follows one without progress. */
   readonly backoffMs?: readonly number[];
 }
-
-type Claimed = Import & ImportLease;
 
 const pollEveryMs = 1_000;
 /** Six attempts in a row may store nothing. */
@@ -76,13 +74,17 @@ async function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal
 }
 
 /** One attempt, and what follows it. It throws nothing: what cannot be written is due again after the lease. */
-async function attemptAt(row: Claimed, dependencies: ImportWorkerDependencies, stopping: AbortSignal): Promise<void> {
-  const { log, metrics, clock, leaseMs } = dependencies;
+async function attemptAt(
+  row: ClaimedImport,
+  dependencies: ImportWorkerDependencies,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { log, metrics, leaseMs } = dependencies;
   const ending = new AbortController();
   const lease = keepLease(row, dependencies, { leaseMs, ending });
   const countBytes = (bytes: number) => metrics.importBytes.inc(bytes);
   try {
-    if (row.deadlineAt.getTime() <= clock().getTime()) throw new ImportFailure('deadline_exceeded');
+    if (row.isLate) throw new ImportFailure('deadline_exceeded');
     await transfer(row, { ...dependencies, countBytes }, AbortSignal.any([stopping, ending.signal]));
     metrics.imports.inc({ outcome: 'completed' });
     log.info({ import_id: row.id, source: row.source }, 'import completed');
@@ -97,7 +99,7 @@ async function attemptAt(row: Claimed, dependencies: ImportWorkerDependencies, s
 }
 
 async function endAttempt(
-  row: Claimed,
+  row: ClaimedImport,
   error: unknown,
   { dependencies, stopping }: { readonly dependencies: ImportWorkerDependencies; readonly stopping: AbortSignal },
 ): Promise<void> {
@@ -125,7 +127,7 @@ async function endAttempt(
 }
 
 /** Attempts in a row before this one that stored nothing; none, if this one has stored something. */
-async function failuresBefore(row: Claimed, { rows }: ImportWorkerDependencies): Promise<number> {
+async function failuresBefore(row: ClaimedImport, { rows }: ImportWorkerDependencies): Promise<number> {
   return (await rows.find(row.id))?.failures ?? row.failures;
 }
 
@@ -160,7 +162,7 @@ async function cleanUp(id: string, { rows, bucket, log }: ImportWorkerDependenci
 
 /** Renews the lease three times in its duration; the attempt ends without an answer in time, and at its deadline. */
 function keepLease(
-  row: Claimed,
+  row: ClaimedImport,
   { rows, log }: ImportWorkerDependencies,
   { leaseMs, ending }: { readonly leaseMs: number; readonly ending: AbortController },
 ): { end(): void } {

@@ -25,6 +25,9 @@ export interface ImportLease {
   readonly owner: string;
 }
 
+/** An import that an attempt has taken. `isLate`: by the clock of the database its time had passed. */
+export type ClaimedImport = Import & ImportLease & { readonly isLate: boolean };
+
 /** What the first answer of a server says of a file. */
 export interface FoundFile extends Pick<Import, 'sizeBytes' | 'contentType' | 'validator'> {
   readonly multipartId: string;
@@ -60,7 +63,7 @@ const sql = {
     )
     update imports set status = 'running', lease_owner = gen_random_uuid(), due_at = now() + $2 * interval '1 ms'
     from due where imports.id = due.id and status = any($3)
-    returning lease_owner as owner, ${columns.replace('id,', 'imports.id,')}`,
+    returning lease_owner as owner, deadline_at <= now() as "isLate", ${columns.replace('id,', 'imports.id,')}`,
   renew: `
     update imports set due_at = now() + $3 * interval '1 ms'
     where id = $1 and lease_owner = $2 and status = 'running'
@@ -91,6 +94,10 @@ const sql = {
     )
     update imports set due_at = now() + interval '10 minutes' from due where imports.id = due.id
     returning imports.id, source, multipart_id as "multipartId", error_code as "errorCode"`,
+  cleanedUp: `
+    update imports set cleaned_up_at = case when lease_owner is null then now() end, lease_owner = null,
+      due_at = case when lease_owner is null then due_at else now() + interval '1 hour' end
+    where id = any($1)`,
   deleteOld: `
     delete from imports where id in (
       select id from imports where ended_at < now() - $1 * interval '1 ms'
@@ -143,9 +150,9 @@ export class ImportStore {
   }
 
   /** Takes up to `limit` imports that are due, for `leaseMs`. */
-  async claim(limit: number, leaseMs: number): Promise<(Import & { readonly owner: string })[]> {
+  async claim(limit: number, leaseMs: number): Promise<ClaimedImport[]> {
     const values = [limit, leaseMs, openImportStatuses];
-    return (await this.#database.pool.query<Import & { owner: string }>(sql.claim, values)).rows;
+    return (await this.#database.pool.query<ClaimedImport>(sql.claim, values)).rows;
   }
 
   /** Renews the lease, if it is still this attempt's. */
@@ -200,9 +207,12 @@ export class ImportStore {
     return (await this.#database.pool.query<EndedImport>(sql.claimToCleanUp, [limit])).rows;
   }
 
-  /** Notes that nothing of the imports is stored any more. */
+  /**
+   * Notes that nothing of the imports is stored any more. Where an attempt has not given its import up, the store may
+   * still join its parts into the object: then it is due once more an hour later, which no completion takes.
+   */
   async markCleanedUp(ids: readonly string[]): Promise<void> {
-    await this.#database.pool.query('update imports set cleaned_up_at = now() where id = any($1)', [ids]);
+    await this.#database.pool.query(sql.cleanedUp, [ids]);
   }
 
   /** Deletes up to `limit` rows of imports that ended `keptMs` ago and have nothing left to remove; how many. */

@@ -125,6 +125,78 @@ describe.each(Object.entries(stores))('attempts at an import to a %s', (kind, ne
   });
 });
 
+/** An import whose bucket is still joining its parts when it is cancelled; `finish` lets the bucket end. */
+async function cancelledWhileJoined(api: ImportApi) {
+  const [joining, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  interceptWrites(async ({ name }, send) => {
+    if (!name.startsWith('complete ')) return send();
+    joining.resolve();
+    await go.promise;
+    return send();
+  });
+  const server = await serve(api, fileOf(1000));
+  const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
+  await joining.promise;
+  await remove(api, begun.import_id);
+  return { id: begun.import_id as string, source: begun.source as string, finish: () => go.resolve() };
+}
+
+describe('an import that is cancelled while its object is made', () => {
+  let api: ImportApi;
+  beforeAll(async () => {
+    api = await startImportApi(await newFolder());
+    await api.startWorker({ leaseMs: 600_000 });
+  });
+  afterAll(() => api.close());
+  afterEach(() => interceptWrites((_write, send) => send()));
+
+  const cleanUp = () => cleanUpImports({ ...api, log: api.d.log }, new AbortController().signal);
+  const due = (id: string) => api.d.database.pool.query('update imports set due_at = now() where id = $1', [id]);
+  const dueInMinutes = async (id: string) => {
+    const query = 'select extract(epoch from due_at - now()) / 60 as minutes, cleaned_up_at from imports where id = $1';
+    const [row] = (await api.d.database.pool.query<{ minutes: string; cleaned_up_at: Date | null }>(query, [id])).rows;
+    return [Math.round(Number(row?.minutes)), row?.cleaned_up_at ?? null];
+  };
+  const released = (id: string) =>
+    until(
+      () => leaseOf(api, id),
+      (lease) => lease === null,
+    );
+
+  it('C30.24: its object is removed, also when it appears after the cleanup of a lapsed lease', async () => {
+    const { id, source, finish } = await cancelledWhileJoined(api);
+    await due(id);
+    await cleanUp();
+    expect(await dueInMinutes(id)).toEqual([60, null]);
+    // A bucket that has begun to join the parts ends it, whatever is aborted meanwhile.
+    await api.bucket.objects.put(source, 'joined', { contentType: 'video/mp4' });
+    finish();
+    await due(id);
+    await cleanUp();
+    expect([await isNothingLeft(api, id), (await dueInMinutes(id))[1]]).toEqual([true, expect.any(Date)]);
+  });
+
+  it('C30.24: its object is removed by the next cleanup when its attempt ends before that', async () => {
+    const { id, finish } = await cancelledWhileJoined(api);
+    finish();
+    await released(id);
+    await cleanUp();
+    expect([await isNothingLeft(api, id), (await dueInMinutes(id))[1]]).toEqual([true, expect.any(Date)]);
+  });
+
+  it('C30.23: the deadline of an import is by the clock of the database, not by the one of its worker', async () => {
+    const later = await startImportApi(await newFolder());
+    try {
+      await later.startWorker({ clock: () => new Date('2199-01-01') });
+      const server = await serve(later, fileOf(1000));
+      const { json: begun } = await begin(later, { url: `${server.url}/a.mp4` });
+      expect(await reached(later, begun.import_id, 'completed')).toMatchObject({ error: null });
+    } finally {
+      await later.close();
+    }
+  });
+});
+
 describe('what ends an import, and what does not', () => {
   let api: ImportApi;
   beforeAll(async () => {
