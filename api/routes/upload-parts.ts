@@ -78,7 +78,7 @@ async function storePart(
   dependencies.requestTime.allow(request.raw, sizeBytes);
   const body = request.body as Readable;
   const part = await bucket.parts
-    .put({ key: upload.source, id }, number, { body, sizeBytes })
+    .put({ key: upload.source, id }, number, { body, sizeBytes, ...digestOf(request) })
     .catch((error: unknown) => {
       // A client that left is no failure of the service.
       if (!request.raw.complete) throw new KnownProblem('invalid_request', 'The body ended early.', { cause: error });
@@ -89,6 +89,14 @@ async function storePart(
   if (now.status !== 'open' && now.status !== 'completing') await bucket.parts.abort(upload.source);
   openMultipartOf(now);
   return reply.header('etag', part.etag).code(200).send();
+}
+
+/** @throws KnownProblem `invalid_request` for a `Content-MD5` that is no digest */
+function digestOf({ headers }: PartRequest): { readonly md5?: string } {
+  const md5 = headers['content-md5'];
+  if (md5 === undefined) return {};
+  if (typeof md5 === 'string' && /^[A-Za-z0-9+/]{22}==$/.test(md5)) return { md5 };
+  throw new KnownProblem('invalid_request', 'Content-MD5 must be 16 bytes in base64.');
 }
 
 /** @throws KnownProblem `upload_conflict` when the upload takes no parts */

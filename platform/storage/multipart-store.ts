@@ -18,6 +18,8 @@ export interface StoredPart {
 export interface PartBody {
   readonly body: Readable | Buffer;
   readonly sizeBytes: number;
+  /** Base64, as `Content-MD5` has it; a body of another digest is refused. */
+  readonly md5?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -30,7 +32,7 @@ export interface MultipartStore {
   begin(key: string, options: { readonly contentType: string }): Promise<string>;
   /** The parts with numbers over `after`, in order, at most `limit`; null when there is no such multipart. */
   list(of: Multipart, range?: { readonly after?: number; readonly limit?: number }): Promise<StoredPart[] | null>;
-  /** Writes a part whole or not at all. @throws KnownProblem `invalid_request` for a body of another size */
+  /** Writes a part whole or not at all. @throws KnownProblem `invalid_request` for a body of another size or digest */
   put(of: Multipart, number: number, part: PartBody): Promise<StoredPart>;
   /** Makes the object of these parts; `missing` when there is no such multipart, as after a completion. */
   complete(of: Multipart, parts: readonly StoredPart[]): Promise<'completed' | 'missing'>;

@@ -49,20 +49,20 @@ class FolderMultipart implements MultipartStore {
     });
   }
 
-  async put({ id, key }: Multipart, number: number, { body, sizeBytes, signal }: PartBody): Promise<StoredPart> {
+  async put({ id, key }: Multipart, number: number, part: PartBody): Promise<StoredPart> {
     return guarded(async () => {
       const root = await this.#folders.root();
-      const measured = new Measured(Buffer.isBuffer(body) ? Readable.from([body]) : body, sizeBytes);
+      const measured = new Measured(part);
       const nameOf = () => `${String(number).padStart(5, '0')}-${measured.md5()}`;
       const target = { root, folders: this.#folders };
       const content = Readable.from(measured.chunks(), { objectMode: false });
       await externalWrite(
         () => ({ kind: 'object', name: `put part ${number} of ${key}` }),
-        () => writeOwnFile(target, () => [...partsFolderNames(id), nameOf()], { body: content, signal }),
+        () => writeOwnFile(target, () => [...partsFolderNames(id), nameOf()], { body: content, signal: part.signal }),
       );
       await this.#removeBefore(id, number, nameOf());
-      return { number, sizeBytes, etag: `"${measured.md5()}"` };
-    }, signal);
+      return { number, sizeBytes: part.sizeBytes, etag: `"${measured.md5()}"` };
+    }, part.signal);
   }
 
   async complete({ id, key }: Multipart, parts: readonly StoredPart[]): Promise<'completed' | 'missing'> {
@@ -177,12 +177,14 @@ async function copyFiles(paths: readonly string[], to: FileHandle): Promise<void
 class Measured {
   readonly #body: Readable;
   readonly #sizeBytes: number;
+  readonly #expected: string | undefined;
   readonly #hash = createHash('md5');
   #digest: string | null = null;
 
-  constructor(body: Readable, sizeBytes: number) {
-    this.#body = body;
+  constructor({ body, sizeBytes, md5 }: PartBody) {
+    this.#body = Buffer.isBuffer(body) ? Readable.from([body]) : body;
     this.#sizeBytes = sizeBytes;
+    this.#expected = md5;
   }
 
   async *chunks(): AsyncGenerator<Buffer> {
@@ -196,6 +198,12 @@ class Measured {
     }
     if (bytes !== this.#sizeBytes)
       throw new KnownProblem('invalid_request', `The part must have ${this.#sizeBytes} bytes; ${bytes} came.`);
+    const found = Buffer.from(this.md5(), 'hex').toString('base64');
+    if (this.#expected !== undefined && this.#expected !== found)
+      throw new KnownProblem(
+        'invalid_request',
+        `The bytes that came have the MD5 ${found}, not the one of Content-MD5; put the part again.`,
+      );
   }
 
   /** In hex, once all has passed. */

@@ -70,12 +70,13 @@ class S3Multipart implements MultipartStore {
     return parts;
   }
 
-  async put(of: Multipart, number: number, { body, sizeBytes, signal }: PartBody): Promise<StoredPart> {
+  async put(of: Multipart, number: number, { body, sizeBytes, md5, signal }: PartBody): Promise<StoredPart> {
     const command = new UploadPartCommand({
       ...this.#names(of),
       PartNumber: number,
       Body: body,
       ContentLength: sizeBytes,
+      ...(md5 === undefined ? {} : { ContentMD5: md5 }),
     });
     const { ETag: etag = '' } = await this.#requests.run(signal, (abortSignal) =>
       written(`put part ${number} of ${of.key}`, () => this.#requests.client.send(command, { abortSignal })),
