@@ -73,7 +73,8 @@ NODE_EXTRA_CA_CERTS: '{{ if include "reelwright.hasCaBundle" .root }}/etc/reelwr
 
 {{/* The right to write uploads, and other secrets of what comes in, as variables: (dict "root" $ "names" (list …)). */}}
 {{- define "reelwright.uploadCredentials" -}}
-{{- $secretName := .root.Values.uploads.existingSecret }}
+{{- /* `helm upgrade --reuse-values` from a chart without uploads has no such value. */}}
+{{- $secretName := (.root.Values.uploads | default dict).existingSecret }}
 {{- if $secretName }}
 {{- range $name := .names }}
 - name: {{ $name }}

@@ -50,14 +50,57 @@
 {{- end }}
 {{- end }}
 
-{{/* Object storage: (dict "root" $ "stores" (list "source" "media")) */}}
+{{/* Public addresses, without the ranges that the controller refuses by itself for webhooks. */}}
+{{- define "reelwright.publicPeers" -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except:
+      - 0.0.0.0/8
+      - 10.0.0.0/8
+      - 100.64.0.0/10
+      - 127.0.0.0/8
+      - 169.254.0.0/16
+      - 172.16.0.0/12
+      - 192.168.0.0/16
+      - 224.0.0.0/3
+- ipBlock:
+    cidr: 2000::/3
+{{- end }}
+
+{{/*
+Where runner pods may connect for the buckets: `given`, `private` (every address), or `public` where no bucket has an
+endpoint. Values of an earlier chart (`--reuse-values`) have no `runners`: they keep every address. Takes the root.
+*/}}
+{{- define "reelwright.runnerReach" -}}
+{{- $egress := .Values.networkPolicies.egress }}
+{{- $runners := $egress.runners | default (dict "anyAddress" true) }}
+{{- $endpoints := list }}
+{{- range list "source" "media" }}
+{{- with (include "reelwright.store" (dict "root" $ "which" .) | fromYaml).endpoint }}
+{{- $endpoints = append $endpoints . }}
+{{- end }}
+{{- end }}
+{{- if or $runners.to $egress.storage.to }}given{{ else if or $runners.anyAddress $endpoints }}private{{ else }}public{{ end }}
+{{- end }}
+
+{{/* Object storage of runner pods. Takes the root. */}}
+{{- define "reelwright.runnerStorageEgress" -}}
+{{- $egress := .Values.networkPolicies.egress }}
+{{- $to := ($egress.runners | default dict).to | default $egress.storage.to }}
+{{- if eq (include "reelwright.runnerReach" .) "public" }}
+{{- $to = include "reelwright.publicPeers" . | fromYamlArray }}
+{{- end }}
+{{- include "reelwright.storageEgress" (dict "root" . "stores" (list "source" "media") "to" $to) }}
+{{- end }}
+
+{{/* Object storage: (dict "root" $ "stores" (list "source" "media")); "to": peers in place of the values' */}}
 {{- define "reelwright.storageEgress" -}}
 {{- $ports := list }}
 {{- range .stores }}
 {{- $store := include "reelwright.store" (dict "root" $.root "which" .) | fromYaml }}
 {{- $ports = append $ports (include "reelwright.portOfUrl" ($store.endpoint | default "https://amazonaws.com")) }}
 {{- end }}
-{{- include "reelwright.egressRule" (dict "ports" $ports "to" .root.Values.networkPolicies.egress.storage.to) }}
+{{- include "reelwright.egressRule" (dict "ports" $ports "to" (.to | default .root.Values.networkPolicies.egress.storage.to)) }}
 {{- end }}
 
 {{/*
@@ -93,19 +136,7 @@ excepted ranges are those that the controller refuses by itself. Takes the root.
 - to: {{- toYaml .Values.networkPolicies.egress.webhooks.to | nindent 4 }}
 {{- else -}}
 - to:
-    - ipBlock:
-        cidr: 0.0.0.0/0
-        except:
-          - 0.0.0.0/8
-          - 10.0.0.0/8
-          - 100.64.0.0/10
-          - 127.0.0.0/8
-          - 169.254.0.0/16
-          - 172.16.0.0/12
-          - 192.168.0.0/16
-          - 224.0.0.0/3
-    - ipBlock:
-        cidr: 2000::/3
+    {{- include "reelwright.publicPeers" . | nindent 4 }}
     {{- range $name := list "WEBHOOK_ALLOWED_CIDRS" "IMPORT_ALLOWED_CIDRS" }}
     {{- range splitList "," (get $.Values.config $name | default "") }}
     {{- with trim . }}
