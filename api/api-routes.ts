@@ -51,7 +51,7 @@ export async function addApiRoutes(
   addUploadRoutes(app, uploads);
   await addUploadPartRoute(app, { ...uploads, requestTime });
   addImportRoutes(app, { ...dependencies, guards, rows: new ImportStore(database) });
-  addBucketEventRoutes(app, { ...dependencies, guards });
+  await addBucketEventRoutes(app, { ...dependencies, guards });
   if (dependencies.config.console !== 'off') {
     addConsoleLinkRoute(app, { ...dependencies, limiter });
     await addConsoleRoutes(app, dependencies);

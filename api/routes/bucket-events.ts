@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readNotification } from '#domain/bucket-events/notification.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import { submitBucketEvents } from '#jobs/submission/submit-bucket-events.ts';
+import { addJsonBody } from '#platform/http/json-body.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
@@ -16,7 +17,7 @@ const doc: RouteDoc = {
   operationId: 'receiveBucketEvents',
   summary: 'Receive events of the source bucket',
   description:
-    'A notification of S3 (`Records`) or one event of Amazon EventBridge. Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version. `Authorization: Bearer` with `EVENTS_TOKEN` is accepted in place of an API key. After a 5xx the sender repeats the notification.',
+    'A notification of S3 (`Records`), one event of Amazon EventBridge, or either in an envelope of Amazon SNS (also as `text/plain`). Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version; a new version of a key makes its job again, unless the rule keeps the first. `Authorization: Bearer` with `EVENTS_TOKEN`, or `Basic` with it as password, is accepted in place of an API key. A subscription of SNS is confirmed by a person: its address is in the log. After a 5xx the sender repeats the notification.',
   credential: 'api_key',
   body: {
     name: 'BucketNotification',
@@ -31,19 +32,32 @@ const doc: RouteDoc = {
     },
   },
   answers: { 200: { description: 'What became of each event, in their order.', schemas: ['BucketEventOutcomes'] } },
-  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'not_configured', 'unsupported_media_type'],
+  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'not_configured', 'unsupported_media_type', 'busy'],
 };
 
 type EventRouteDependencies = ApiDependencies & { readonly guards: Guards };
 
-/** `POST /api/events/s3`. */
-export function addBucketEventRoutes(app: FastifyInstance, dependencies: EventRouteDependencies): void {
+/** `POST /api/events/s3`; resolves once it is there, before other methods are refused. */
+export async function addBucketEventRoutes(app: FastifyInstance, dependencies: EventRouteDependencies): Promise<void> {
+  await app.register(async (scope) => {
+    addJsonBody(scope, ['application/json', 'text/plain']);
+    addRoute(scope, dependencies);
+  });
+}
+
+function addRoute(app: FastifyInstance, dependencies: EventRouteDependencies): void {
   const { config, guards, log, database } = dependencies;
   const { eventRules: rules, eventsTokens, source } = config;
   const bucketEvents = new BucketEventStore(database);
   const sourceBucket = source.s3 === undefined ? null : source.bucket;
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (!hasToken(request, eventsTokens)) await guards.authenticated(request, reply);
+    if (hasToken(request, eventsTokens)) return;
+    await guards.authenticated(request, reply).catch((error: unknown) => {
+      if (!(error instanceof KnownProblem) || error.code !== 'unauthorized') throw error;
+      // SNS sends the password of its address only after a challenge.
+      reply.header('www-authenticate', 'X-API-Key, Basic realm="events"');
+      throw new KnownProblem('unauthorized', refusal);
+    });
   };
 
   app.post('/api/events/s3', { onRequest, config: { doc } }, async (request) => {
@@ -54,6 +68,11 @@ export function addBucketEventRoutes(app: FastifyInstance, dependencies: EventRo
       );
     const read = readNotification(request.body);
     if ('faults' in read) throw new KnownProblem('invalid_request', undefined, { faults: read.faults });
+    if ('subscription' in read) {
+      const { topic, confirmUrl } = read.subscription;
+      log.warn({ topic, confirm_url: confirmUrl }, 'SNS subscription waits for its confirmation');
+      return { jobs: [] } satisfies Wire<'BucketEventOutcomes'>;
+    }
     const submitting = { ...dependencies, bucketEvents, rules, sourceBucket };
     const outcomes = await submitBucketEvents(submitting, read.events, traceOf(request));
     for (const { outcome, jobId } of outcomes)
@@ -65,8 +84,15 @@ export function addBucketEventRoutes(app: FastifyInstance, dependencies: EventRo
   });
 }
 
-/** Whether `Authorization` has one of the tokens. */
+const refusal =
+  'Send one of the API keys of this service in the header X-API-Key, or EVENTS_TOKEN in Authorization, as Bearer or as ' +
+  'the password of Basic; it is missing or another one.';
+
+/** Whether `Authorization` has one of the tokens: as `Bearer`, or as the password of `Basic`, which is all SNS has. */
 function hasToken(request: FastifyRequest, tokens: readonly string[]): boolean {
-  const [, given] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
-  return given !== undefined && isOneOf(tokens, given);
+  const [, scheme = '', given = ''] = /^(Bearer|Basic) (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
+  if (given === '') return false;
+  if (scheme.toLowerCase() === 'bearer') return isOneOf(tokens, given);
+  const [, password] = /^[^:]*:(.+)$/s.exec(Buffer.from(given, 'base64').toString()) ?? [];
+  return password !== undefined && isOneOf(tokens, password);
 }

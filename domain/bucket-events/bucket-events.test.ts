@@ -42,8 +42,6 @@ describe('a notification', () => {
   it.each([
     [undefined, ['']],
     [{}, ['/Records']],
-    [{ Records: [{}] }, ['/Records/0/eventName', '/Records/0/s3']],
-    [{ Records: [record('a'), record('%zz')] }, ['/Records/1/s3/object/key']],
     [{ Records: Array.from({ length: 1001 }, () => record('a')) }, ['/Records']],
     [{ source: 'aws.ec2', 'detail-type': 'x', detail: {} }, ['/source', '/detail/bucket', '/detail/object']],
   ])('the body %j is refused with every fault', (body, pointers) => {
@@ -111,7 +109,9 @@ describe('the bounds of rules', () => {
   const rule = { type: 'video:cover' };
 
   it('a rule without more than a type matches every key, by a digest of which it names the media', () => {
-    expect(rulesOf([rule])).toEqual([{ type: 'video:cover', prefix: '', suffix: '', hash: '{digest}' }]);
+    expect(rulesOf([rule])).toEqual([
+      { type: 'video:cover', prefix: '', suffix: '', hash: '{digest}', new_version: 'rerun' },
+    ]);
     expect(rulesOf([])).toEqual([]);
   });
 
@@ -248,26 +248,53 @@ describe('what is read of a notification', () => {
     expect(readNotification(bridge('Object Deleted'))).toEqual({ events: [{ ...named, isCreation: false }] });
   });
 
-  it('a key that is not URL-encoded is explained, and no event of that notification is taken', () => {
-    expect(faultsOfBody({ Records: [record('a'), record('%zz')] })).toEqual([
-      '/Records/1/s3/object/key invalid_value: must be URL-encoded, as S3 sends keys',
-    ]);
+  it.each([
+    [record('%zz'), '%zz', '/Records/1/s3/object/key must be URL-encoded, as S3 sends keys'],
+    [{}, '', '/Records/1/eventName is required; /Records/1/s3 is required'],
+    [null, '', '/Records/1 must be an object, not null'],
+    [record(''), '', '/Records/1/s3/object/key must not be empty'],
+    [record('x'.repeat(4097)), '', '/Records/1/s3/object/key must have at most 4096 characters'],
+    [record('b', {}, 'x'.repeat(257)), 'b', '/Records/1/eventName must have at most 256 characters'],
+    [record('b', { eTag: 'x'.repeat(1025) }), 'b', '/Records/1/s3/object/eTag must have at most 1024 characters'],
+  ])('a record that is no event is explained, and leaves the others alone: case %#', (wrong, key, fault) => {
+    const read = readNotification({ Records: [record('a'), wrong, record('c')] });
+    expect(read).toMatchObject({ events: [{ key: 'a' }, { key, fault }, { key: 'c' }] });
+  });
+
+  it.each([
+    ['of S3', { Records: [record('a%2Fb')] }, [{ key: 'a/b', isCreation: true }]],
+    ['of EventBridge', bridge('Object Created'), [{ key: 'a', isCreation: true }]],
+    ['that tries the topic', { Event: 's3:TestEvent' }, []],
+  ])('the envelope of SNS is opened: a notification %s', (_, message, events) => {
+    const envelope = { Type: 'Notification', TopicArn: 'arn:t', Message: JSON.stringify(message) };
+    expect(readNotification(envelope)).toMatchObject({ events });
+  });
+
+  it.each(['no JSON', '"text"', JSON.stringify({ Type: 'Notification', TopicArn: 't', Message: '{}' })])(
+    'an envelope of SNS whose message is %s is a fault, and is opened once',
+    (Message) => {
+      expect(readNotification({ Type: 'Notification', TopicArn: 'arn:t', Message })).toHaveProperty('faults');
+    },
+  );
+
+  it.each([
+    ['https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=t', true],
+    ['https://sns.cn-north-1.amazonaws.com.cn/?Token=t', true],
+    ['http://sns.eu-west-1.amazonaws.com/', false],
+    ['https://amazonaws.com.example/', false],
+    ['https://example/.amazonaws.com', false],
+    ['no address', false],
+  ])('the address %s of a subscription is shown as Amazon’s: %s', (SubscribeURL, isShown) => {
+    const body = { Type: 'SubscriptionConfirmation', TopicArn: 'arn:t', SubscribeURL };
+    expect(readNotification(body)).toEqual({
+      subscription: { topic: 'arn:t', confirmUrl: isShown ? SubscribeURL : null },
+    });
   });
 
   it.each<[unknown, string[]]>([
     [null, [' invalid_type: must be an object, not null']],
     ['text', [' invalid_type: must be an object, not a string']],
     [{ Event: 's3:OtherEvent' }, ['/Records invalid_type: is required']],
-    [{ Records: [record('')] }, ['/Records/0/s3/object/key too_small: must not be empty']],
-    [{ Records: [record('x'.repeat(4097))] }, ['/Records/0/s3/object/key too_big: must have at most 4096 characters']],
-    [
-      { Records: [record('a', {}, 'x'.repeat(257))] },
-      ['/Records/0/eventName too_big: must have at most 256 characters'],
-    ],
-    [
-      { Records: [record('a', { eTag: 'x'.repeat(1025) })] },
-      ['/Records/0/s3/object/eTag too_big: must have at most 1024 characters'],
-    ],
     [bridge('x'.repeat(257)), ['/detail-type too_big: must have at most 256 characters']],
     [{ ...bridge('x'), source: 'other' }, ['/source invalid_value: must be aws.s3']],
     [{ Records: Array.from({ length: 1000 }, () => record('x'.repeat(4096))) }, []],

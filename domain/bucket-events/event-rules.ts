@@ -28,6 +28,8 @@ const ruleSchema = z.strictObject({
       `may contain ${placeholders.map((name) => `{${name}}`).join(', ')} and no other braces`,
     )
     .default('{digest}'),
+  /** What a new version of a key becomes whose job has ended: the job is made again, or the first version stays. */
+  new_version: z.enum(['rerun', 'keep']).default('rerun'),
 });
 
 /** A rule by which an object that was created is submitted. */

@@ -181,7 +181,7 @@ export const secretVariables = {
     defaultDoc: 'none; an API key is needed',
     absent: none,
     isSecret: true,
-    doc: 'Tokens accepted as `Authorization: Bearer` at `/api/events/s3`, for buckets that can send no `X-API-Key`.',
+    doc: 'Tokens accepted as `Authorization: Bearer`, or as the password of `Basic`, at `/api/events/s3`, for buckets that can send no `X-API-Key`.',
   }),
   keyTokenSecret: forDelivery('KEY_TOKEN_SECRET', secretValue, {
     isRequired: true,

@@ -9,35 +9,33 @@ const bodyBytesMax = 1024 * 1024;
  * Bodies are JSON in UTF-8 alone. `JSON.parse` makes `__proto__` an ordinary field, which the strict schemas refuse as
  * unknown, and takes the last value of a repeated name. An empty body is undefined: routes without a body accept it
  * under any content type.
+ *
+ * @param contentTypes what senders call it; Amazon SNS sends JSON as `text/plain`
  */
-export function addJsonBody(app: FastifyInstance): void {
+export function addJsonBody(app: FastifyInstance, contentTypes: readonly string[] = ['application/json']): void {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer', bodyLimit: bodyBytesMax },
-    (request, body, done) => {
-      if (body.length === 0) return done(null, undefined);
-      const encoding = request.headers['content-encoding'];
-      if (encoding !== undefined && encoding !== 'identity') return done(new KnownProblem('unsupported_media_type'));
-      let text: string;
-      try {
-        text = decoder.decode(body as Buffer);
-      } catch (cause) {
-        return done(new KnownProblem('invalid_json', 'The body is not valid UTF-8.', { cause }));
-      }
-      let document: unknown;
-      try {
-        document = JSON.parse(text);
-      } catch (cause) {
-        return done(new KnownProblem('invalid_json', jsonFault(text, cause), { cause }));
-      }
-      const fault = faultOfToString(document);
-      return fault === null
-        ? done(null, document)
-        : done(new KnownProblem('invalid_request', undefined, { faults: [fault] }));
-    },
-  );
+  app.addContentTypeParser([...contentTypes], { parseAs: 'buffer', bodyLimit: bodyBytesMax }, (request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity') return done(new KnownProblem('unsupported_media_type'));
+    let text: string;
+    try {
+      text = decoder.decode(body as Buffer);
+    } catch (cause) {
+      return done(new KnownProblem('invalid_json', 'The body is not valid UTF-8.', { cause }));
+    }
+    let document: unknown;
+    try {
+      document = JSON.parse(text);
+    } catch (cause) {
+      return done(new KnownProblem('invalid_json', jsonFault(text, cause), { cause }));
+    }
+    const fault = faultOfToString(document);
+    return fault === null
+      ? done(null, document)
+      : done(new KnownProblem('invalid_request', undefined, { faults: [fault] }));
+  });
 }
 
 /** Above this length the place of an unexpected token is not searched for. */

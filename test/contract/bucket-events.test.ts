@@ -13,9 +13,13 @@ const read = readEventRules([
   { prefix: 'in/', suffix: '.mp4', type: 'video:cover', hash: '{name}', options: { timestamp_sec: 1 } },
   { prefix: 'photos/', type: 'image:thumbnail' },
   { prefix: 'long/', type: 'image:thumbnail', hash: '{key}' },
+  { prefix: 'kept/', type: 'video:cover', hash: '{name}', new_version: 'keep' },
+  { prefix: 'new/', type: 'video:cover', hash: '{name}' },
 ]);
 const eventRules = 'rules' in read ? read.rules : [];
 const source = { bucket: 'sources', s3: { endpoint: 'http://s3' } as never };
+
+const cover = { key: 'videos/aa/a/cover.jpg', format: 'jpg', size: 1, width: 2, height: 2, timestamp_sec: 0 } as const;
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -143,9 +147,102 @@ describe('events of the bucket', () => {
   });
 
   it('C30.15: a body that is not a notification is refused with every fault', async () => {
-    const answer = await send({ Records: [{ s3: {} }] });
+    const answer = await send({ source: 'other', detail: {} });
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.json.errors.length).toBeGreaterThan(1);
+  });
+
+  it('C30.15: a record that cannot be read is refused by itself, and the others are submitted', async () => {
+    await api.putSource('in/good.mp4', 'x');
+    const { status, json } = await send({ Records: [{ s3: {} }, record('in/good.mp4'), record('%zz'), null] });
+    expect([status, outcomes(json)]).toEqual([200, ['refused', 'submitted', 'refused', 'refused']]);
+    expect(json.jobs[0].reason).toContain('/Records/0/eventName is required');
+    expect(json.jobs[2]).toMatchObject({ key: '%zz', reason: expect.stringContaining('must be URL-encoded') });
+  });
+
+  it('C30.15: a record whose storage fails makes the sender repeat, and the others are submitted', async () => {
+    await Promise.all(['in/away.mp4', 'in/there.mp4'].map((key) => api.putSource(key, 'x')));
+    const body = { Records: [record('in/away.mp4'), record('in/there.mp4')] };
+    const head = api.d.source.head.bind(api.d.source);
+    Object.assign(api.d.source, {
+      head: (key: string) =>
+        key === 'in/away.mp4' ? Promise.reject(new KnownProblem('storage_error', 'no answer')) : head(key),
+    });
+    const failed = await send(body);
+    Object.assign(api.d.source, { head });
+    expect(failed.status).toBeGreaterThanOrEqual(500);
+    expect(outcomes((await send(body)).json)).toEqual(['submitted', 'duplicate']);
+  });
+
+  it('C30.26: a new version of a key makes its job again once, and one that a rule keeps does not', async () => {
+    const submitted = async (key: string, content: string, version: string) => {
+      await api.putSource(key, content);
+      return (await send({ Records: [record(key, version)] })).json.jobs?.[0];
+    };
+    const first = await submitted('new/a.mp4', 'one', 'v1');
+    await api.complete(first.job_id, cover);
+    // The notification of the version that the job was made of, by another name.
+    expect(await submitted('new/a.mp4', 'one', 'v1-again')).toMatchObject({ outcome: 'existing' });
+    const second = await submitted('new/a.mp4', 'another', 'v2');
+    expect(second).toMatchObject({ outcome: 'submitted', reason: expect.stringContaining(first.job_id) });
+    const { json: rerun } = await api.call(`/api/jobs/${second.job_id}`);
+    expect(rerun).toMatchObject({ hash: 'a', rerun_of_job_id: first.job_id, status: 'queued' });
+    expect(outcomes((await send({ Records: [record('new/a.mp4', 'v2')] })).json)).toEqual(['duplicate']);
+    const kept = await submitted('kept/b.mp4', 'one', 'v1');
+    await api.complete(kept.job_id, cover);
+    expect(await submitted('kept/b.mp4', 'another', 'v2')).toMatchObject({
+      outcome: 'existing',
+      job_id: kept.job_id,
+    });
+  });
+
+  it('C30.26: a version that comes while the job of an earlier one runs is repeated by its sender', async () => {
+    await api.putSource('new/c.mp4', 'one');
+    const [job] = (await send({ Records: [record('new/c.mp4', 'v1')] })).json.jobs;
+    await api.putSource('new/c.mp4', 'another');
+    const early = await send({ Records: [record('new/c.mp4', 'v2')] });
+    expect([early.status, early.json.code, early.headers.get('retry-after')]).toEqual([
+      503,
+      'busy',
+      expect.stringMatching(/^\d+$/),
+    ]);
+    await api.complete(job.job_id, cover);
+    const late = await Promise.all([
+      send({ Records: [record('new/c.mp4', 'v2')] }),
+      send({ Records: [record('new/c.mp4', 'v2')] }),
+    ]);
+    const made = late.flatMap(({ json }) => json.jobs as { job_id: string; outcome: string }[]);
+    expect([new Set(made.map(({ job_id: id }) => id)).size, made[0]?.job_id === job.job_id]).toEqual([1, false]);
+  });
+
+  it('C30.27: an envelope of SNS is read, as text/plain with the password of its address', async () => {
+    await api.putSource('in/sns.mp4', 'x');
+    const envelope = (message: unknown) => ({
+      Type: 'Notification',
+      TopicArn: 'arn:t',
+      Message: JSON.stringify(message),
+    });
+    const headers = {
+      'x-api-key': '',
+      'content-type': 'text/plain; charset=UTF-8',
+      authorization: `Basic ${Buffer.from(`sns:${token}`).toString('base64')}`,
+    };
+    const { status, json } = await send(envelope({ Records: [record('in/sns.mp4')] }), headers);
+    expect([status, outcomes(json)]).toEqual([200, ['submitted']]);
+    const refused = await send(envelope({ Event: 's3:TestEvent' }), { ...headers, authorization: 'Basic eDp5' });
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')]);
+    expect(refused.json.detail).toContain('EVENTS_TOKEN');
+  });
+
+  it('C30.27: the confirmation of a subscription of SNS is logged for a person, and never fetched', async () => {
+    const logged: object[] = [];
+    const { warn } = api.d.log;
+    Object.assign(api.d.log, { warn: (fields: object) => logged.push(fields) });
+    const SubscribeURL = 'https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=t';
+    const answer = await send({ Type: 'SubscriptionConfirmation', TopicArn: 'arn:t', SubscribeURL });
+    Object.assign(api.d.log, { warn });
+    expect([answer.status, answer.json]).toEqual([200, { jobs: [] }]);
+    expect(logged).toEqual([{ topic: 'arn:t', confirm_url: SubscribeURL }]);
   });
 
   it('C30.15: a service without rules refuses events and names the variable', async () => {

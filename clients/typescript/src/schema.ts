@@ -727,7 +727,7 @@ export interface paths {
         put?: never;
         /**
          * Receive events of the source bucket
-         * @description A notification of S3 (`Records`) or one event of Amazon EventBridge. Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version. `Authorization: Bearer` with `EVENTS_TOKEN` is accepted in place of an API key. After a 5xx the sender repeats the notification.
+         * @description A notification of S3 (`Records`), one event of Amazon EventBridge, or either in an envelope of Amazon SNS (also as `text/plain`). Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version; a new version of a key makes its job again, unless the rule keeps the first. `Authorization: Bearer` with `EVENTS_TOKEN`, or `Basic` with it as password, is accepted in place of an API key. A subscription of SNS is confirmed by a person: its address is in the log. After a 5xx the sender repeats the notification.
          */
         post: operations["receiveBucketEvents"];
         delete?: never;
@@ -5982,6 +5982,15 @@ export interface operations {
             };
             /** @description `internal_error`: An internal error occurred. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
