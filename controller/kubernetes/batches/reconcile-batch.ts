@@ -148,7 +148,7 @@ export class BatchReconciler {
   async #showProblem(batch: Batch, job: JobSnapshot): Promise<void> {
     const { caches, jobs: rows, problems, now } = this.#ports;
     const pod = caches.podOf(batchJobName(batch.id));
-    const problem = podProblemOf(pod, await caches.podCreationFailures.of(job, pod, now()));
+    const problem = podProblemOf(pod, await caches.podCreationFailures.of(job, pod === null ? [] : [pod], now()));
     if (problem === null) return void problems.ofBatches.delete(batch.id);
     problems.ofBatches.set(batch.id, { ...problem, pool: batchPool });
     // Every job that waits for a batch waits for this pod; a claim clears it.

@@ -1,12 +1,21 @@
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
-import type { JobSnapshot } from '../snapshots/job.ts';
-import type { PodSnapshot } from '../snapshots/pod.ts';
+import { endOfJob, type JobSnapshot, podsMaxOf } from '../snapshots/job.ts';
+import { isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 
 /** Events of the core group: the API server can select these by their object. */
 interface CoreEvent extends KubeObject {
   involvedObject?: { name?: string };
   message?: string;
+  eventTime?: string | null;
+  /** Of an event that was repeated, the last time. */
+  lastTimestamp?: string | null;
+  series?: { lastObservedTime?: string } | null;
+}
+
+interface CreationFailure {
+  readonly message: string;
+  readonly atMs: number;
 }
 const coreEvents: Resource<CoreEvent> = { apiVersion: 'v1', kind: 'Event', plural: 'events', isNamespaced: true };
 
@@ -24,7 +33,7 @@ export class PodCreationFailures {
   readonly #namespace: string;
   readonly #pageSize: number;
   #listedMs = -Infinity;
-  #messages: Promise<ReadonlyMap<string, string>> = Promise.resolve(new Map());
+  #failures: Promise<ReadonlyMap<string, CreationFailure>> = Promise.resolve(new Map());
 
   constructor(client: KubeClient, namespace: string, pageSize = pageSizeDefault) {
     this.#client = client;
@@ -32,26 +41,30 @@ export class PodCreationFailures {
     this.#pageSize = pageSize;
   }
 
-  /** The last failure of a Job whose pod is late; null when there is none. */
-  async of(job: JobSnapshot | null, pod: PodSnapshot | null, nowMs: number): Promise<string | null> {
-    if (job === null || pod !== null || job.hasPod || job.isSuspended) return null;
+  /**
+   * The last failure of a Job that has fewer pods than it may have; null when a pod was created since. A pod of an
+   * Indexed Job may end or be deleted before the next one cannot be created, so its earlier pods do not count.
+   */
+  async of(job: JobSnapshot | null, pods: readonly PodSnapshot[], nowMs: number): Promise<string | null> {
+    if (job === null || job.isSuspended || endOfJob(job) !== null || hasAllPods(job, pods)) return null;
     const { creationTimestamp = '', name = '' } = job.metadata;
     if (nowMs - Date.parse(creationTimestamp) < podLateMs) return null;
     if (nowMs - this.#listedMs >= listTtlMs) {
       this.#listedMs = nowMs;
-      this.#messages = this.#list();
+      this.#failures = this.#list();
     }
     try {
-      return (await this.#messages).get(name) ?? null;
+      const failure = (await this.#failures).get(name);
+      return failure === undefined || failure.atMs < newestMs(pods) ? null : failure.message;
     } catch (error) {
       this.#listedMs = -Infinity;
       throw error;
     }
   }
 
-  async #list(): Promise<ReadonlyMap<string, string>> {
+  async #list(): Promise<ReadonlyMap<string, CreationFailure>> {
     const fieldSelector = 'involvedObject.kind=Job,reason=FailedCreate';
-    const messages = new Map<string, string>();
+    const failures = new Map<string, CreationFailure>();
     let next: string | undefined;
     do {
       const page = {
@@ -61,9 +74,27 @@ export class PodCreationFailures {
         ...(next ? { continue: next } : {}),
       };
       const { items, metadata } = await this.#client.list(coreEvents, page);
-      for (const { involvedObject, message = '' } of items) messages.set(involvedObject?.name ?? '', message);
+      for (const event of items) {
+        const name = event.involvedObject?.name ?? '';
+        const atMs = timeOfEvent(event);
+        if (atMs >= (failures.get(name)?.atMs ?? -Infinity)) failures.set(name, { message: event.message ?? '', atMs });
+      }
       next = metadata.continue;
     } while (next);
-    return messages;
+    return failures;
   }
+}
+
+function hasAllPods(job: JobSnapshot, pods: readonly PodSnapshot[]): boolean {
+  if (job.indexed === undefined) return pods.length > 0 || job.hasPod;
+  return pods.filter((pod) => !isPodOver(pod)).length >= podsMaxOf(job);
+}
+
+function newestMs(pods: readonly PodSnapshot[]): number {
+  return Math.max(-Infinity, ...pods.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') || -Infinity));
+}
+
+function timeOfEvent({ eventTime, lastTimestamp, series, metadata }: CoreEvent): number {
+  const times = [series?.lastObservedTime, lastTimestamp, eventTime, metadata?.creationTimestamp];
+  return Math.max(...times.map((time) => (time ? Date.parse(time) : -Infinity)));
 }

@@ -21,7 +21,7 @@ import {
   units,
   waiting,
 } from '../../../testing/k8s/chunk-cases.ts';
-import { type FlatObserved, now, observedOf, settings } from '../../../testing/k8s/plan-cases.ts';
+import { ago, type FlatObserved, now, observedOf, settings } from '../../../testing/k8s/plan-cases.ts';
 import type { ObservedUnits } from './observed.ts';
 import { plan } from './plan.ts';
 
@@ -48,6 +48,30 @@ describe('the plan while chunks are encoded', () => {
     ['the deadline of a step is near', { pods: [waiting(2, 3_598)] }, 2_000],
   ])('the plan for chunks says when they are looked at again while %s', (_, more, requeueAfterMs) => {
     expect(planned(more).requeueAfterMs).toBe(requeueAfterMs);
+  });
+
+  it.each([
+    ['the ones before were deleted', { pods: [] }],
+    ['the ones before have ended', { pods: [podOf(0, { phase: 'Succeeded', containers: [] })] }],
+  ])('a chunk whose pod cannot be created is reported when %s', (_, more) => {
+    const quota = { ...more, podCreationFailure: 'exceeded quota: pods=0' };
+    expect(actionOf(quota, 'writeStatus')?.status.conditions?.[0]).toMatchObject({
+      reason: 'QuotaExceeded',
+      message: 'exceeded quota: pods=0',
+    });
+    expect(done(quota)).toContain('recordWaiting');
+  });
+
+  it('a chunk whose pod cannot be created is reported while others work, and is no failure at the deadline', () => {
+    const denied = {
+      podCreationFailure: 'denied by a policy',
+      job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(9_000) } },
+    };
+    expect(actionOf(denied, 'writeStatus')?.status.conditions?.[0]).toMatchObject({
+      reason: 'FailedCreate',
+      message: 'denied by a policy',
+    });
+    expect(done(denied)).not.toContain('failJob');
   });
 
   it('an attempt ends once every chunk is finished and the bucket lost what the source was split into', () => {

@@ -37,7 +37,7 @@ interface ChunksInput extends WaitingInput {
  */
 export function planChunks(observed: ObservedWithUnits, row: Job, input: ChunksInput): Plan {
   const { units } = observed;
-  const { pod, unreadyNode } = observed.current;
+  const { pod, podCreationFailure, unreadyNode } = observed.current;
   const { job, stops, nowMs } = input;
   const ended = endOfJob(job);
   if (ended?.type === 'Complete') {
@@ -86,8 +86,8 @@ export function planChunks(observed: ObservedWithUnits, row: Job, input: ChunksI
     return planFailure(row, problemOfChunk(stuck, units), stops);
   const nodeProblem =
     unreadyNode === null ? null : ofChunk(nodeProblemOf(unreadyNode, row.phase ?? 'encoding'), observed);
-  const problem =
-    nodeProblem ?? (stuck === null ? null : { ...problemOfChunk(stuck, units), phase: row.phase ?? 'encoding' });
+  const hindrance = stuck === null ? podProblemOf(null, podCreationFailure) : problemOfChunk(stuck, units);
+  const problem = nodeProblem ?? (hindrance === null ? null : { ...hindrance, phase: row.phase ?? 'encoding' });
   const writes = problemWrite(observed, row, { problem, nowMs });
   const actions = [...stops, ...scaling, ...progressReport(units, job, row), ...writes];
   return { actions, requeueAfterMs: checkMs };

@@ -2,7 +2,7 @@ import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { chunkOf } from '../snapshots/units.ts';
 import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
-import type { PodSnapshot } from '../snapshots/pod.ts';
+import { isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
 import { nodeProblemOf, type PodProblem, podProblemOf, type ShownProblem } from './pod-problem.ts';
 import { isClaimed, problemWrite, showsAttempt, statusWrite } from './plan-status.ts';
@@ -137,7 +137,7 @@ export function planPending(observed: Observed, row: Job, { stops, nowMs, settin
 
 /** The problem of a chunk's pod names the chunk. */
 export function ofChunk(problem: PodProblem | null, { units, current: { pod } }: Observed): PodProblem | null {
-  if (problem === null || pod === null) return problem;
+  if (problem === null || pod === null || isPodOver(pod)) return problem;
   const chunk = chunkOf(pod, units?.pending ?? null);
   return chunk === null ? problem : { ...problem, message: `Chunk ${chunk}: ${problem.message}` };
 }

@@ -2,7 +2,7 @@ import type { JobErrorCode } from '#domain/errors.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
 import type { NodeSnapshot } from '../snapshots/node.ts';
-import type { PodSnapshot } from '../snapshots/pod.ts';
+import { isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 
 /** Why an attempt waits, as a status shows it. */
 export interface ShownProblem {
@@ -47,12 +47,13 @@ const imageReasons = [
 const containerReasons = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
 /**
- * The problem of an attempt whose Job exists; null if there is none.
+ * The problem of an attempt whose Job exists; null if there is none. A pod that has ended has none: then the one that
+ * should follow it may have.
  *
  * @param creationFailure why the Job controller could not create the pod, as its event says; null without such an event
  */
 export function podProblemOf(pod: PodSnapshot | null, creationFailure: string | null): PodProblem | null {
-  if (pod === null) return creationFailure === null ? null : creationProblemOf(creationFailure);
+  if (pod === null || isPodOver(pod)) return creationFailure === null ? null : creationProblemOf(creationFailure);
   const unscheduled = pod.conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
   if (unscheduled !== undefined) {
     const { reason = 'Unschedulable', message = '' } = unscheduled;

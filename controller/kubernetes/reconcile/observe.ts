@@ -105,7 +105,11 @@ async function observeWork(
     isNeverCreated: running.isNeverCreated(names[0] ?? ''),
     isOutdated: job !== null && manifests.isOutdated(job.metadata, pool.spec),
     pod,
-    podCreationFailure: await caches.podCreationFailures.of(job, pod, nowMs),
+    podCreationFailure: await caches.podCreationFailures.of(
+      job,
+      isParallel ? units.pods : pod === null ? [] : [pod],
+      nowMs,
+    ),
     unreadyNode: caches.nodes.unready(pod?.nodeName),
     runningMs: pod !== null && hasStarted(pod) ? running.runningMs(name, nowMs) : 0,
   };
