@@ -1,20 +1,21 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { extname, join, parse } from 'node:path';
 import { findProgram, type ToolName } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
+import { madeOnce, shelf } from './made-once.ts';
 
-// Small media for tests, made by ffmpeg on first use and kept in the temporary folder; and measurements of media by
-// ffprobe and ffmpeg.
+// Small media for tests, made by ffmpeg once; and measurements of media by ffprobe and ffmpeg.
 
-const samplesDir = join(tmpdir(), `reelwright-samples-${process.getuid?.() ?? 0}`);
+/** Commands take seconds; one that takes as long as this hangs. */
+const hangMs = 300_000;
 
 /** Runs a tool to its end; its stdout. */
 export async function runTool(tool: ToolName, args: readonly string[], cwd?: string): Promise<string> {
   const command = { program: findProgram(tool, process.env), args };
   const outcome = await runCommand(command, {
-    timeoutMs: 120_000,
+    timeoutMs: hangMs,
     env: { PATH: process.env['PATH'] ?? '' },
     cwd,
     stdoutBytesMax: 64 * 1024 * 1024,
@@ -23,28 +24,15 @@ export async function runTool(tool: ToolName, args: readonly string[], cwd?: str
   return outcome.stdout;
 }
 
-/** The path of a file that `make` writes once, and again when `recipe` changes. */
-async function cached(name: string, recipe: string, make: (path: string) => Promise<void>): Promise<string> {
-  const digest = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
-  const path = join(samplesDir, `${name.slice(0, -extname(name).length)}-${digest}${extname(name)}`);
-  if ((await stat(path).catch(() => null)) !== null) return path;
-  await mkdir(samplesDir, { recursive: true });
-  // Test files run in parallel: each writes its own file and renames it when it is complete.
-  const unfinished = join(samplesDir, `${randomUUID()}${extname(name)}`);
-  try {
-    await make(unfinished);
-    await rename(unfinished, path);
-  } finally {
-    await rm(unfinished, { force: true });
-  }
-  return path;
-}
-
 /** A file that ffmpeg writes; `args` without the output. The name's extension is the container. */
-export function sample(name: string, args: string): Promise<string> {
-  return cached(name, args, async (path) => {
-    await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args.split(' '), path]);
-  });
+export async function sample(name: string, args: string): Promise<string> {
+  // Samples of which it is made are named from the shelf, whose own path may have a space and does not matter.
+  const from = args.replaceAll(`${shelf.folder}/`, '').split(' ');
+  const make = async (folder: string) => {
+    await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...from, join(folder, name)], shelf.folder);
+  };
+  const recipe = { name: parse(name).name, from: [name, from], code: ['testing/media.ts'], tools: ['ffmpeg'] as const };
+  return join(await madeOnce(recipe, make), name);
 }
 
 /** Writes a video with a moving pattern and a tone. */
@@ -55,18 +43,19 @@ export async function makeVideo(video: {
   height: number;
 }): Promise<void> {
   const { path, seconds, width, height } = video;
-  const pattern = `testsrc2=size=${width}x${height}:rate=25:duration=${seconds}`;
-  const tone = `sine=frequency=440:sample_rate=48000:duration=${seconds}`;
-  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac'.split(' ');
-  const inputs = ['-f', 'lavfi', '-i', pattern, '-f', 'lavfi', '-i', tone];
-  await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...inputs, ...codecs, path]);
+  const pattern = `-f lavfi -i testsrc2=size=${width}x${height}:rate=25:duration=${seconds}`;
+  const tone = `-f lavfi -i sine=frequency=440:sample_rate=48000:duration=${seconds}`;
+  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac';
+  await copyFile(await sample(`moving${extname(path)}`, `${pattern} ${tone} ${codecs}`), path);
 }
 
 /** A file made from another. */
-export function changedSample(name: string, from: string, change: (bytes: Buffer) => Buffer): Promise<string> {
-  return cached(name, `${from} ${change.toString()}`, async (path) => {
-    await writeFile(path, change(await readFile(from)));
-  });
+export async function changedSample(name: string, from: string, change: (bytes: Buffer) => Buffer): Promise<string> {
+  const bytes = change(await readFile(from));
+  // Whatever code the change reaches: its outcome alone decides.
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  const recipe = { name: parse(name).name, from: [name, digest], code: [] };
+  return join(await madeOnce(recipe, (folder) => writeFile(join(folder, name), bytes)), name);
 }
 
 /** Turns an MP4 a quarter clockwise by the matrix of its first track, as phones do; works with every ffmpeg. */
@@ -144,7 +133,7 @@ export async function decodingErrors(path: string): Promise<string> {
     program: findProgram('ffmpeg', process.env),
     args: ['-v', 'error', '-nostdin', '-i', path, '-f', 'null', '-'],
   };
-  const { exitCode, stderrTail } = await runCommand(command, { timeoutMs: 60_000 });
+  const { exitCode, stderrTail } = await runCommand(command, { timeoutMs: hangMs });
   return exitCode === 0 ? stderrTail : stderrTail || `exit ${exitCode}`;
 }
 
@@ -153,10 +142,9 @@ export async function colourAt(path: string, crop: string, atSec = 0): Promise<[
   const program = findProgram('ffmpeg', process.env);
   const args = ['-v', 'error', '-nostdin', '-ss', String(atSec), '-i', path, '-frames:v', '1'];
   const filters = ['-vf', `crop=${crop},scale=1:1:flags=area,format=rgb24`, '-f', 'rawvideo'];
-  const out = join(samplesDir, `${randomUUID()}.rgb`);
-  await mkdir(samplesDir, { recursive: true });
+  const out = join(tmpdir(), `reelwright-${randomUUID()}.rgb`);
   try {
-    const outcome = await runCommand({ program, args: [...args, ...filters, out] }, { timeoutMs: 30_000 });
+    const outcome = await runCommand({ program, args: [...args, ...filters, out] }, { timeoutMs: hangMs });
     if (outcome.exitCode !== 0) throw new Error(outcome.stderrTail);
     const [red = 0, green = 0, blue = 0] = await readFile(out);
     return [red, green, blue];
