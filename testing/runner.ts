@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { type JobResults, type JobType, jobTypes } from '#domain/job-types/index.ts';
@@ -14,6 +14,7 @@ import type { Step } from '#domain/work/steps.ts';
 import { parseTask } from '#domain/work/task.ts';
 import { unitOf } from '#domain/work/unit.ts';
 import { checkout, compileCache } from './checkout.ts';
+import { madeOnce, type Recipe } from './made-once.ts';
 
 // The real runner as a process of its own, over folders for buckets.
 
@@ -50,9 +51,7 @@ export async function runnerRig<T extends JobType>(
   options: object = {},
   profile: NamedProfile | null = null,
 ): Promise<RunnerRig<T>> {
-  const dir = await mkdtemp(join(tmpdir(), 'reelwright-runner-'));
-  rigs.add(dir);
-  const media = join(dir, 'media');
+  const dir = await rigFolder();
   for (const folder of ['source', 'media']) await mkdir(join(dir, folder));
   const target = join(dir, 'source', 'clip');
   if (typeof source === 'string') await copyFile(source, target);
@@ -72,14 +71,22 @@ export async function runnerRig<T extends JobType>(
     unit: unitOf(jobTypes[type].firstUnit, { chunkSec: 24 * 3600 }),
     trace: null,
   });
-  parseTask(task);
-  const manifestPath = join(media, resultManifestKey(id, 1));
+  return rigOf({ type, task, dir, media: join(dir, 'media') });
+}
+
+/** A folder that `removeRigs` removes. */
+async function rigFolder(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-runner-'));
+  rigs.add(dir);
+  return dir;
+}
+
+function rigOf<T extends JobType>(of: Pick<RunnerRig<T>, 'type' | 'task' | 'dir' | 'media'>): RunnerRig<T> {
+  const { task, dir, media } = of;
+  const manifestPath = join(media, resultManifestKey(parseTask(task).job_id, 1));
   return {
-    dir,
-    media,
+    ...of,
     workspace: join(dir, 'workspace'),
-    task,
-    type,
     at: (key) => join(media, key),
     manifest: async () => {
       const json = await readFile(manifestPath, 'utf8').catch(() => null);
@@ -93,6 +100,44 @@ export async function runnerRig<T extends JobType>(
         .toSorted();
     },
   };
+}
+
+interface OnePiece<T extends JobType> {
+  readonly type: T;
+  readonly options?: object;
+  readonly profile?: NamedProfile | null;
+  readonly env?: Record<string, string>;
+}
+
+/**
+ * What the runner makes of a source, to compare with: made once for all tests and runs, and again when the runner or a
+ * tool has changed. Nothing may be written into its bucket.
+ */
+export async function inOnePiece<T extends JobType>(
+  source: string,
+  { type, options = {}, profile = null, env = {} }: OnePiece<T>,
+) {
+  const digest = createHash('sha256')
+    .update(await readFile(source))
+    .digest('hex');
+  const recipe: Recipe = {
+    name: 'one-piece',
+    from: { digest, type, options, profile, env },
+    code: ['testing/runner.ts', 'runner/main.ts', 'package-lock.json'],
+    tools: ['ffmpeg', 'ffprobe', 'packager'],
+  };
+  const folder = await madeOnce(recipe, async (unfinished) => {
+    const rig = await runnerRig(type, source, options, profile);
+    const { exitCode, stderr } = await run(rig, ['all'], env);
+    if (exitCode !== 0) throw new Error(stderr);
+    await cp(rig.media, join(unfinished, 'media'), { recursive: true });
+    await writeFile(join(unfinished, 'task.json'), rig.task);
+  });
+  const task = await readFile(join(folder, 'task.json'), 'utf8');
+  const rig = rigOf({ type, task, dir: await rigFolder(), media: join(folder, 'media') });
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(`${folder} has no result manifest`);
+  return { rig, results: manifest.results, rev: manifest.rev };
 }
 
 /** Joins the init segment and all segments of a published track into one file. */
