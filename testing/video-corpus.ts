@@ -184,6 +184,7 @@ const sizes = [
   codec('34 × 18', 'mp4', x264, { size: '34x18' }),
   codec('Odd size: 161 × 121', 'mkv', '-pix_fmt yuv444p -c:v ffv1', { size: '161x121', width: 160, height: 120 }),
   codec('Pixels of 4:3', 'mp4', x264, { size: '120x120', filters: 'setsar=4/3', width: 160 }),
+  codec('Pixels of 1:2', 'mp4', x264, { size: '160x60', filters: 'setsar=1/2', height: 120 }),
   codec('Portrait: 90 × 160', 'mp4', x264, { size: '90x160' }),
   codec('Panorama: 640 × 64', 'mp4', x264, { size: '640x64' }),
   codec('4K: 3840 × 2160', 'mp4', x264, {
@@ -216,6 +217,16 @@ const turns = orientations.map(([how, matrix, corners]): CorpusVideo => {
 const turned: CorpusVideo = {
   ...codec('MP4, turned by 90°', 'mp4', x264, { size: '120x160', corners: ['blue', 'red', 'white', 'green'] }),
   make: async () => changedSample('corpus-turned.mp4', await lying(), rotatedMp4),
+};
+
+const tagged: CorpusVideo = {
+  ...codec('Matroska, turned by a tag alone, which ffmpeg and browsers ignore', 'mkv', x264),
+  make: async () => {
+    const untagged = await sample('corpus-other-tag.mkv', `-i ${await lying()} -c copy -metadata:s:v rotatx=90`);
+    return changedSample('corpus-tagged.mkv', untagged, (bytes) =>
+      Buffer.from(bytes.toString('latin1').replace(/rotatx/i, 'rotate'), 'latin1'),
+    );
+  },
 };
 
 const nineTracks = Array.from({ length: 8 }, (_, index) => `-f lavfi -i sine=f=${300 + 50 * index}:d=1.6`).join(' ');
@@ -357,6 +368,16 @@ const refusals = [
     ),
   ),
   refusedBy('corrupt_input', 'MP4, cut off in the middle', cutOff('corpus-cut.mp4', whole)),
+  refusedBy(
+    'corrupt_input',
+    'MP4, index first, cut off in the middle',
+    cutOff('corpus-cut-front.mp4', () =>
+      sample(
+        'corpus-front.mp4',
+        `${quartersOf('160x120', '25', 4)} ${toneOf(4)} ${x264} -c:a aac -movflags +faststart`,
+      ),
+    ),
+  ),
   refusedBy('corrupt_input', 'A gap of 200 s without video and audio', () =>
     sample(
       'corpus-gap.mkv',
@@ -380,6 +401,7 @@ const refusals = [
     'A playlist',
     written('corpus-list.m3u8', '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:3,\na.ts\n#EXT-X-ENDLIST\n'),
   ),
+  refusedBy('unsupported_media', 'An empty file', written('corpus-empty', '')),
   refusedBy('unsupported_media', 'Text', written('corpus-text.txt', 'plain text')),
   refusedBy('unsupported_media', 'A PNG', () =>
     sample('corpus-still.png', '-f lavfi -i color=red:s=64x64 -frames:v 1'),
@@ -389,9 +411,13 @@ const refusals = [
   ),
 ];
 
-export const videoCorpus: readonly CorpusVideo[] = [
-  ...[containers, codecs, rates, sizes].flat(),
+/** Containers, codecs, frame rates and frame sizes. */
+export const videoFormats: readonly CorpusVideo[] = [containers, codecs, rates, sizes].flat();
+
+/** Orientations, audio, times and whatever else is odd, damaged or refused. */
+export const oddVideos: readonly CorpusVideo[] = [
   turned,
+  tagged,
   ...[turns, audioVariants, times].flat(),
   twoPrograms,
   edited,
@@ -405,14 +431,14 @@ export const videoCorpus: readonly CorpusVideo[] = [
 
 const pageHead = `# Videos that are tried
 
-Made by ffmpeg and put through the runner by \`runner-corpus.deep.test.ts\`, which writes this page
-(\`vitest run FILE -u\`). A stream is judged by its decoded frames and samples: size, rate, number of frames (one may be
-missing or too many), the colours of four quarters and their places, and where video and audio begin, within 40 ms of
-each other.`;
+Made by ffmpeg and put through the runner by \`runner-corpus-formats.deep.test.ts\` and
+\`runner-corpus-odd.deep.test.ts\`; \`make generate\` writes this page. A stream is judged by its decoded frames and
+samples: size, rate, number of frames (one may be missing or too many), the colours of four quarters and their places,
+and where video and audio begin, within 40 ms of each other.`;
 
 /** The corpus as a page in Markdown, with one row a source. */
 export function corpusPage(): string {
-  const rows = videoCorpus.map(({ name, expected }) => {
+  const rows = [...videoFormats, ...oddVideos].map(({ name, expected }) => {
     if ('code' in expected) return [name, `\`${expected.code}\``];
     const { width, height, rate, frames, tracks, warnings } = expected;
     const [num = 0, den = 1] = rate.split('/').map(Number);

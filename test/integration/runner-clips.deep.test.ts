@@ -205,18 +205,3 @@ describe('times', () => {
     expect(wrongFrames(await decodedFrames(made.path), source)).toEqual([]);
   });
 });
-
-describe('odd sizes', () => {
-  it.each(['video:cover', 'video:preview'] as const)(
-    '%s of VP9 of 161 × 121 without a length is even',
-    async (type) => {
-      const path = await sample(
-        'odd-live.webm',
-        '-f lavfi -i testsrc2=s=161x121:r=30:d=1 -pix_fmt yuv420p -c:v libvpx-vp9 -deadline realtime -cpu-used 8 -live 1',
-      );
-      const rig = await runnerRig(type, path, {});
-      expect((await run(rig, ['all'])).exitCode).toBe(0);
-      expect((await rig.manifest())?.results).toMatchObject({ width: 160, height: 120 });
-    },
-  );
-});

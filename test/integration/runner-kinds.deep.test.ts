@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { changedSample, colourAt, runTool, sample, similarity } from '../../testing/media.ts';
+import { changedSample, colourAt, runTool, sample } from '../../testing/media.ts';
 import { withDolbyVision } from '../../testing/mp4-boxes.ts';
 import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
 import { transcode } from '../../testing/transcode.ts';
@@ -50,14 +50,6 @@ async function animation(width: number, height: number): Promise<Buffer> {
 }
 
 describe('animations', () => {
-  it('an animated GIF is a video source', async () => {
-    const gif = await sample('moving.gif', '-f lavfi -i testsrc2=s=320x180:r=10:d=3');
-    const made = await transcode(gif);
-    expect(made.stream).toMatchObject({ width: 320, height: 180, nb_read_packets: '30' });
-    expect(await similarity(made.path, gif)).toBeGreaterThan(0.9);
-    expect(made.results.source).toMatchObject({ container: 'gif', video: { codec: 'gif' } });
-  });
-
   it('an animated WebP is a video source whose frames keep their times and colours', async () => {
     const colours = ['#f00', '#0f0', '#00f'];
     const frames = await Promise.all(

@@ -15,7 +15,11 @@ const odd = (codec: string) =>
 
 describe('a video whose sides are odd', () => {
   it.each([
-    ['VP8 of a browser', 'odd-sides.webm', odd('-c:v libvpx -deadline realtime')],
+    [
+      'VP9 of a browser, without a length,',
+      'odd-sides.webm',
+      odd('-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -live 1'),
+    ],
     ['MPEG-4 in AVI', 'odd-sides.avi', odd('-c:v mpeg4')],
     ['MJPEG in AVI', 'odd-mjpeg.avi', odd('-c:v mjpeg')],
   ])('%s is rounded down to even', async (_, name, args) => {
