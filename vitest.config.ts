@@ -53,7 +53,15 @@ export default defineConfig({
         },
       },
       {
-        test: { ...againstRealServers, name: 'deep', include: [deepTests], sequence: { groupOrder: 3 } },
+        test: {
+          ...againstRealServers,
+          name: 'deep',
+          include: [deepTests],
+          // Limits are for what hangs: the longest takes a tenth of this on a quiet machine.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          sequence: { groupOrder: 3 },
+        },
       },
     ],
   },

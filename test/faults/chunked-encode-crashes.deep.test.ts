@@ -25,77 +25,68 @@ afterAll(async () => {
   await ffmpeg?.remove();
 });
 
-/** One for each attempt, in their order. */
+/** One for each attempt, in order. After a write the same is stored as before the next: one of the two is here. */
 const crashes = [
   'before /audio/.*m4s',
-  'before /results/audio.json',
-  'after /results/audio.json',
   'before /split.json',
   'after /split.json',
-  'before /video/.*/seg_1.m4s',
   'after /video/.*/seg_1.m4s',
   'before /results/0.json',
   'after /results/0.json',
-  'before /video/.*/iframes.m3u8',
   'before /master.m3u8',
   'after /master.m3u8',
   'after /result.json',
 ];
 
-it(
-  'a chunked encode that crashes before and after each kind of write has the bytes of an undisturbed one with two chunks at once',
-  { timeout: 300_000 },
-  async () => {
-    const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
-    const source = await sample('crashed.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
-    ffmpeg = await countedFfmpeg({ isOnOneCore: true, encodesAtOnce: 2 });
-    const [calm, crashed] = [await runnerRig('video:transcode', source), await runnerRig('video:transcode', source)];
-    const job = jobOf();
-    expect(await attempt(calm, { ...job, attempt: 1 }, { chunkParallelism: 2 })).toEqual({ kind: 'done' });
-    const before = (await ffmpeg.encodes()).length;
-    for (const [index, crash] of crashes.entries()) {
-      const end = await attempt(crashed, { ...job, attempt: index + 1 }, { crash });
-      // A chunk would be tried again, so the worker that stops costs its attempt nothing.
-      const expected = /seg_1|results\/0/.test(crash) ? { kind: 'disrupted' } : { kind: 'failed', exitCode: null };
-      expect({ crash, ...end }).toMatchObject({ crash, ...expected });
-    }
-    const last = crashes.length + 1;
-    expect(await attempt(crashed, { ...job, attempt: last })).toEqual({ kind: 'done' });
-    // Chunk 0 was encoded again after each crash before its record, and no other chunk was.
-    expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0, 0, 60, 120]);
-    const manifestOf = async (rig: RunnerRig, number: number) =>
-      parseManifest(await readFile(rig.at(resultManifestKey(job.id, number)), 'utf8'));
-    const [expected, found] = [await manifestOf(calm, 1), await manifestOf(crashed, last)];
-    expect({ ...found, attempt: 1, objects: [] }).toEqual({ ...expected, objects: [] });
-    const stored = await bytesUnder(crashed);
-    for (const [path, bytes] of await bytesUnder(calm)) {
-      // An init segment states when it was made, and the digests are of what is stored.
-      const isOfItsOwn = path.endsWith('/init.mp4') || path.endsWith('/SHA256SUMS');
-      expect([path, isOfItsOwn || stored.get(path)?.equals(bytes)]).toEqual([path, true]);
-    }
-    expect(wrongDigestsIn(stored)).toEqual([]);
-    expect(found.objects.map(({ key }) => key).toSorted()).toEqual(expected.objects.map(({ key }) => key).toSorted());
-  },
-);
+it('a chunked encode that crashes between its writes has the bytes of an undisturbed one with two chunks at once', async () => {
+  const source = await clip();
+  ffmpeg = await countedFfmpeg({ isOnOneCore: true, encodesAtOnce: 2 });
+  const [calm, crashed] = [await runnerRig('video:transcode', source), await runnerRig('video:transcode', source)];
+  const job = jobOf();
+  expect(await attempt(calm, { ...job, attempt: 1 }, { chunkParallelism: 2 })).toEqual({ kind: 'done' });
+  const before = (await ffmpeg.encodes()).length;
+  for (const [index, crash] of crashes.entries()) {
+    const end = await attempt(crashed, { ...job, attempt: index + 1 }, { crash });
+    // A chunk would be tried again, so the worker that stops costs its attempt nothing.
+    const expected = /seg_1|results\/0/.test(crash) ? { kind: 'disrupted' } : { kind: 'failed', exitCode: null };
+    expect({ crash, ...end }).toMatchObject({ crash, ...expected });
+  }
+  const last = crashes.length + 1;
+  expect(await attempt(crashed, { ...job, attempt: last })).toEqual({ kind: 'done' });
+  // Chunk 0 was encoded again after each crash before its result, and no other chunk was.
+  expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0, 60, 120]);
+  const manifestOf = async (rig: RunnerRig, number: number) =>
+    parseManifest(await readFile(rig.at(resultManifestKey(job.id, number)), 'utf8'));
+  const [expected, found] = [await manifestOf(calm, 1), await manifestOf(crashed, last)];
+  expect({ ...found, attempt: 1, objects: [] }).toEqual({ ...expected, objects: [] });
+  const stored = await bytesUnder(crashed);
+  for (const [path, bytes] of await bytesUnder(calm)) {
+    // An init segment states when it was made, and the digests are of what is stored.
+    const isOfItsOwn = path.endsWith('/init.mp4') || path.endsWith('/SHA256SUMS');
+    expect([path, isOfItsOwn || stored.get(path)?.equals(bytes)]).toEqual([path, true]);
+  }
+  expect(wrongDigestsIn(stored)).toEqual([]);
+  expect(found.objects.map(({ key }) => key).toSorted()).toEqual(expected.objects.map(({ key }) => key).toSorted());
+});
 
-it(
-  'a chunk that fails is encoded again in its attempt, as often as its kind may fail',
-  { timeout: 120_000 },
-  async () => {
-    const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19';
-    const source = await sample('repeated.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p`);
-    await ffmpeg?.remove();
-    ffmpeg = await countedFfmpeg();
-    const rig = await runnerRig('video:transcode', source);
-    const job = jobOf();
-    const before = (await ffmpeg.encodes()).length;
-    const end = await attempt(rig, job, { crash: 'before /results/0.json', triesAgain: true });
-    expect(end).toMatchObject({ kind: 'failed', exitCode: null });
-    expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0]);
-    const next = { ...job, attempt: 2 };
-    expect(await attempt(rig, next, { crash: 'after /results/0.json', triesAgain: true })).toEqual({ kind: 'done' });
-  },
-);
+it('a chunk that fails is encoded again in its attempt, as often as its kind may fail', async () => {
+  const source = await clip();
+  await ffmpeg?.remove();
+  ffmpeg = await countedFfmpeg();
+  const rig = await runnerRig('video:transcode', source);
+  const job = jobOf();
+  const before = (await ffmpeg.encodes()).length;
+  const end = await attempt(rig, job, { crash: 'before /results/0.json', triesAgain: true });
+  expect(end).toMatchObject({ kind: 'failed', exitCode: null });
+  expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0]);
+  const next = { ...job, attempt: 2 };
+  expect(await attempt(rig, next, { crash: 'after /results/0.json', triesAgain: true })).toEqual({ kind: 'done' });
+});
+
+function clip(): Promise<string> {
+  const inputs = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
+  return sample('crashed.mp4', `${inputs} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
+}
 
 /** The lines of `SHA256SUMS` that do not have the digest of the object that they name. */
 function wrongDigestsIn(stored: ReadonlyMap<string, Buffer>): string[] {
@@ -147,7 +138,7 @@ async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism 
     warmRunners: { run: () => Promise.reject(new Error('a chunked encode has no warm runner')) },
     baseUrl: 'https://media.example',
     maxFileSizeBytes: 20 * 1024 ** 3,
-    stepTimeoutMs: 60_000,
+    stepTimeoutMs: 600_000,
     clock: () => new Date(),
     media: openObjectStore({ bucket: `file:${rig.media}`, dir: rig.media }),
     chunkSec: 6,

@@ -9,6 +9,9 @@ import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { openFleet } from '../../testing/fleet.ts';
 import { sample } from '../../testing/media.ts';
 
+/** No wait takes a tenth of it on a quiet machine. */
+const hangMs = 300_000;
+
 describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of a chunked encode', () => {
   it('C12.14: a chunked encode whose worker is killed at 20, 50 and 80 % costs the chunks that were being encoded, and no other', async (context) => {
     const [fleet, ffmpeg] = [await openFleet(context), await countedFfmpeg()];
@@ -30,14 +33,14 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     };
     const written = new Map<string, number>();
     for (const chunks of [2, 5, 8]) {
-      await until(records, (paths) => paths.length >= chunks, 60_000);
+      await until(records, (paths) => paths.length >= chunks, hangMs);
       worker.signal('SIGKILL');
       await worker.ended;
       for (const [path, mtimeMs] of await Promise.all((await records()).map(modified)))
         written.set(path, written.get(path) ?? mtimeMs);
       worker = await fleet.start('worker', env);
     }
-    const job = await fleet.finished(id);
+    const job = await fleet.finished(id, hangMs);
     expect(job).toMatchObject({ status: 'completed', attempt: 4, failures: 0, disruptions: 3, progress: 95 });
     // One chunk of ten was encoded at each kill: at most 10 % of the video for each.
     const encodes = await ffmpeg.encodes();

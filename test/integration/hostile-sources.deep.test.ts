@@ -81,10 +81,10 @@ const uris = () => [
 ];
 
 /** ffprobe on a file; its end does not matter. */
-const probe = (args: readonly string[]) =>
+const probe = (args: readonly string[], signal = AbortSignal.timeout(60_000)) =>
   new Promise<void>((resolve) => {
     const program = findProgram('ffprobe', process.env);
-    execFile(program, args, { timeout: 2000, killSignal: 'SIGKILL', cwd: folder }, () => resolve());
+    execFile(program, args, { signal, killSignal: 'SIGKILL', cwd: folder }, () => resolve());
   });
 
 const svg = (uri: string) =>
@@ -153,8 +153,12 @@ describe('video sources that name other files and addresses', () => {
     for (const uri of uris().slice(0, 2)) {
       await writeFile(join(folder, 'source'), form(uri));
       touched();
-      await probe([...unguarded, '-f', demuxer, ...options, '-i', 'source']);
-      expect(isTouched(touched()), uri).toBe(true);
+      // It would read the pipe for ever.
+      const stop = new AbortController();
+      const ended = probe([...unguarded, '-f', demuxer, ...options, '-i', 'source'], stop.signal);
+      await expect.poll(() => isTouched(touched()), { message: uri }).toBe(true);
+      stop.abort();
+      await ended;
     }
   });
 
@@ -307,16 +311,5 @@ describe('addresses of webhooks', () => {
     for (const host of reached) expect(ends).toContainEqual([host, 'refused_address']);
     expect(touched()).toEqual({ requests: 0, reads: 0 });
     process.stdout.write(`${forms.length} addresses tried, ${reached.length} would be reached\n`);
-  });
-
-  it('a name that resolves to this machine at its second lookup is looked up once', async () => {
-    let lookups = 0;
-    touched();
-    const resolve = () => Promise.resolve([{ address: (lookups += 1) === 1 ? '10.0.0.1' : '127.0.0.1', family: 4 }]);
-    const request = { url: `http://rebinding.example:${port}/`, headers: {}, body: '{}', timeoutMs: 500 };
-    await expect(postOutbound({ ...request, allowedCidrs: [], resolve })).rejects.toMatchObject({
-      code: 'refused_address',
-    });
-    expect([lookups, touched().requests]).toEqual([1, 0]);
   });
 });
