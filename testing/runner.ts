@@ -20,6 +20,8 @@ import { madeOnce, type Recipe } from './made-once.ts';
 
 export const contentKey = { kid: '00112233445566778899aabbccddeeff', key: 'ffeeddccbbaa99887766554433221100' };
 export const keyEndpoint = 'https://media.example/api/key/clip-1';
+/** What only `publish` gets. */
+export const keyEnvironment = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 
 export interface RunnerRig<T extends JobType = JobType> {
   readonly dir: string;
@@ -102,6 +104,14 @@ function rigOf<T extends JobType>(of: Pick<RunnerRig<T>, 'type' | 'task' | 'dir'
   };
 }
 
+/** Runs all steps in one process. @returns the result manifest @throws Error with the runner's log without one */
+export async function runToResult<T extends JobType>(rig: RunnerRig<T>, env: Record<string, string> = {}) {
+  const { stderr } = await run(rig, ['all'], env);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(stderr);
+  return manifest;
+}
+
 interface OnePiece<T extends JobType> {
   readonly type: T;
   readonly options?: object;
@@ -128,8 +138,7 @@ export async function inOnePiece<T extends JobType>(
   };
   const folder = await madeOnce(recipe, async (unfinished) => {
     const rig = await runnerRig(type, source, options, profile);
-    const { exitCode, stderr } = await run(rig, ['all'], env);
-    if (exitCode !== 0) throw new Error(stderr);
+    await runToResult(rig, env);
     await cp(rig.media, join(unfinished, 'media'), { recursive: true });
     await writeFile(join(unfinished, 'task.json'), rig.task);
   });

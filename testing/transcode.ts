@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { decodingErrors, probeStreams, type ProbedStream } from './media.ts';
-import { run, type RunnerRig, runnerRig, wholeTrack } from './runner.ts';
+import { run, type RunnerRig, runnerRig, runToResult, wholeTrack } from './runner.ts';
 
 type Source = string | { readonly content: string | Buffer };
 
@@ -18,10 +18,7 @@ interface Transcoded {
 /** Transcodes a source with the real runner; the largest rung must decode without an error. */
 export async function transcode(source: Source): Promise<Transcoded> {
   const rig = await runnerRig('video:transcode', source);
-  const { stderr } = await run(rig, ['all']);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error(stderr);
-  const { results, rev } = manifest;
+  const { results, rev } = await runToResult(rig);
   const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
   if (top === undefined) throw new Error('no video track');
   const path = await wholeTrack(rig, top);

@@ -6,14 +6,24 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { builtInMediaProfiles, mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { split } from '../../testing/chunked.ts';
-import { changedSample, decodingErrors, decrypt, probeStreams, runTool, sample } from '../../testing/media.ts';
+import {
+  changedSample,
+  channelLevels,
+  decodingErrors,
+  decrypt,
+  probeStreams,
+  runTool,
+  sample,
+} from '../../testing/media.ts';
 import {
   contentKey,
   keyEndpoint,
+  keyEnvironment,
   removeRigs,
   run,
   type RunnerRig,
   runnerRig,
+  runToResult,
   wholeTrack,
 } from '../../testing/runner.ts';
 
@@ -32,23 +42,12 @@ const frameSec = 1024 / 48_000;
 const tone = (seconds: number, channels = 2) =>
   `-f lavfi -i aevalsrc=${Array.from({ length: channels }, () => `0.1*sin(2*PI*997*t)*if(lt(t\\,${seconds / 2})\\,0.01\\,1)`).join('|')}:s=48000:d=${seconds}`;
 
-async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, string> = {}) {
-  const { stderr } = await run(rig, ['all'], env);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error(stderr);
-  return manifest;
-}
-
 /** Decoded audio: its length in seconds, its channels, and the level of its halves in dB of a full sine. */
 async function heard(path: string, seconds: number) {
   expect(await decodingErrors(path)).toBe('');
   const decoded = await runTool('ffmpeg', ['-v', 'error', '-i', path, '-c:a', 'pcm_s16le', '-f', 'framecrc', '-']);
   const samples = [...decoded.matchAll(/^0,\s*-?\d+,\s*-?\d+,\s*(\d+),/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
-  const level = async (fromSec: number, toSec: number) => {
-    const filters = `atrim=${fromSec}:${toSec},astats=metadata=1:measure_perchannel=RMS_level:measure_overall=RMS_level,ametadata=print:file=-`;
-    const printed = await runTool('ffmpeg', ['-v', 'error', '-i', path, '-af', filters, '-f', 'null', '-']);
-    return Number([...printed.matchAll(/Overall\.RMS_level=(\S+)/g)].at(-1)?.[1]) + 3.01;
-  };
+  const level = async (fromSec: number, toSec: number) => (await channelLevels(path, fromSec, toSec))[0] ?? 0;
   const [stream] = await probeStreams(path);
   const half = seconds / 2;
   return {
@@ -83,7 +82,7 @@ describe('streams of audio alone', () => {
     async (_, name, args, container, level) => {
       const seconds = Number(/:d=(\d)/.exec(args)?.[1]);
       const rig = await runnerRig('video:transcode', await sample(name, args), {}, audio);
-      const { results, rev } = await made(rig);
+      const { results, rev } = await runToResult(rig);
       const [track, ...others] = results.audio_tracks;
       if (track === undefined) throw new Error('no audio track');
       expect(others).toEqual([]);
@@ -135,7 +134,7 @@ describe('streams of audio alone', () => {
   it('C14.10: FLAC in 5.1 is there as stereo and as 5.1 where the profile has surround sound', async () => {
     const source = await sample('surround.flac', `${tone(3, 6).replace(':s=', ':c=5.1:s=')} -c:a flac`);
     const rig = await runnerRig('video:transcode', source, {}, wide);
-    const { results, rev } = await made(rig);
+    const { results, rev } = await runToResult(rig);
     expect(results.audio_tracks.map(({ id, channels }) => [id, channels])).toEqual([
       ['audio_und_aac_2ch', 2],
       ['audio_und_aac_6ch', 6],
@@ -172,10 +171,7 @@ describe('streams of audio alone', () => {
       ).split(' '),
     );
     const rig = await runnerRig('video:transcode', source, { encrypt: true }, audio);
-    const { results, rev } = await made(rig, {
-      CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`,
-      KEY_ENDPOINT: keyEndpoint,
-    });
+    const { results, rev } = await runToResult(rig, keyEnvironment);
     expect(results.audio_tracks.map(({ id, role }) => [id, role])).toEqual([
       ['audio_de_aac_2ch', 'alternate'],
       ['audio_en_aac_2ch', 'main'],

@@ -2,11 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { makeChunked } from '../../testing/chunked.ts';
 import { runTool } from '../../testing/media.ts';
-import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
+import { removeRigs, runnerRig, runToResult } from '../../testing/runner.ts';
 
-// Chapters of a source in results and as WebVTT, in one piece and in chunks.
+// Chapters of a source in results and as WebVTT.
 
 const folders: string[] = [];
 afterAll(async () => {
@@ -44,14 +43,7 @@ const cues =
 
 it.each(['mp4', 'mkv'])('C14.19: chapters of an %s are in the results and beside the stream', async (container) => {
   const rig = await runnerRig('video:transcode', await source(`clip.${container}`));
-  const { stderr } = await run(rig);
-  const chapters = (await rig.manifest())?.results.chapters;
-  expect(chapters?.list, stderr).toEqual(expected);
+  const { chapters } = (await runToResult(rig)).results;
+  expect(chapters?.list).toEqual(expected);
   expect(await readFile(rig.at(chapters?.cues ?? ''), 'utf8')).toBe(cues);
-});
-
-it('C14.19: a chunked encode has the same chapters', async () => {
-  const { rig, results } = await makeChunked(await source('long.mkv'));
-  expect(results.chapters?.list).toEqual(expected);
-  expect(await readFile(rig.at(results.chapters?.cues ?? ''), 'utf8')).toBe(cues);
 });

@@ -24,7 +24,7 @@ import { changedSample, decodingErrors, decrypt, packetTimes, sample } from '../
 import {
   contentKey,
   inOnePiece,
-  keyEndpoint,
+  keyEnvironment,
   removeRigs,
   type RunnerRig,
   runnerRig,
@@ -35,17 +35,21 @@ import {
 
 afterAll(removeRigs);
 
+// A sheet of the storyboard needs chunks of a minute.
 const { byName } = mediaProfilesSchema.parse({
-  profiles: { plain: { ladder: [{ short_side: 108, bitrate: 200_000 }], storyboard: 'never' } },
-  rules: [],
+  profiles: {
+    surround: {
+      ladder: [{ short_side: 108, bitrate: 200_000 }],
+      storyboard: 'never',
+      audio: { loudness: -16, surround: true },
+    },
+  },
 });
 
 const x264 = '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 20';
 const pattern = (seconds: number) => `-f lavfi -i testsrc2=s=192x108:r=10:d=${seconds}`;
 const tone = (seconds: number) => `-f lavfi -i sine=f=440:r=48000:d=${seconds}`;
 const clip = () => sample('long-units.mp4', `${pattern(20)} ${tone(20)} ${x264} -c:a aac`);
-
-const keyEnv = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 
 describe('the units of a chunked encode', () => {
   it('a split that fails while it publishes has named its revision, so that cleanup finds what it wrote', async () => {
@@ -64,26 +68,27 @@ describe('the units of a chunked encode', () => {
 
   it('two processes that encode one chunk at once leave one encrypted stream, and its records name what is stored', async () => {
     const rig = await runnerRig('video:transcode', await clip(), { encrypt: true });
-    const plan = await split(rig, keyEnv);
+    const plan = await split(rig, keyEnvironment);
     const rev = plan?.rev ?? '';
-    const encode = (chunk: number, name: string) => runUnit(rig, { kind: 'chunk', chunk }, { rev, env: keyEnv, name });
+    const encode = (chunk: number, name: string) =>
+      runUnit(rig, { kind: 'chunk', chunk }, { rev, env: keyEnvironment, name });
     await Promise.all([encode(1, 'a'), encode(1, 'b')]);
     await encode(0, 'a');
-    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnvironment })).rejects.toThrow('storage_error');
     await encode(2, 'a');
     // A segment that vanished is found before anything is published, and its chunk is encoded again.
     const { objects } = parseChunkResult(await readFile(rig.at(chunkResultKey(rev, 2)), 'utf8'));
     await rm(rig.at(objects[0]?.key ?? ''));
-    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnvironment })).rejects.toThrow('storage_error');
     await expect(stat(rig.at(chunkResultKey(rev, 2)))).rejects.toThrow('ENOENT');
     // The sources of encoded chunks were removed: the next attempt splits the video again, for this chunk alone.
     const sources = async () => (await rig.keys()).filter((key) => key.endsWith('.nut'));
     expect(await sources()).toEqual([]);
     await rm(join(rig.dir, `workspace-split${parseTask(rig.task).job_id}`), { recursive: true });
-    expect(await split(rig, keyEnv)).toEqual(plan);
+    expect(await split(rig, keyEnvironment)).toEqual(plan);
     expect(await sources()).toEqual([chunkSourceKey(rev, 2)]);
     await encode(2, 'b');
-    await runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv });
+    await runUnit(rig, { kind: 'finish' }, { rev, env: keyEnvironment });
     const manifest = await rig.manifest();
     const [track] = manifest?.results.video_tracks ?? [];
     if (manifest === null || track === undefined) throw new Error('no stream');
@@ -176,24 +181,26 @@ describe('a chunked encode that several processes make at once', () => {
 });
 
 describe('what of a chunked encode is not in chunks', () => {
-  it('C12.15: audio with its loudness, and subtitles, equal the stream in one piece', async () => {
+  it('C12.15, C14.19, C16.4: audio by its profile, subtitles and chapters equal the stream in one piece', async () => {
     const srt = '1\n00:00:01,000 --> 00:00:03,000\nEarly\n\n2\n00:00:13,500 --> 00:00:14,500\nLate\n';
     const text = await changedSample('late.srt', import.meta.filename, () => Buffer.from(srt));
+    const titled = ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=8500\ntitle=Früh & <spät>\n';
+    const chapters = await changedSample('chapters.txt', import.meta.filename, () => Buffer.from(titled));
+    const channels = Array.from({ length: 6 }, (_, index) => `0.1*sin(${300 + 100 * index}*t)`).join('|');
     const source = await sample(
-      'long-text.mkv',
-      `${pattern(19)} ${tone(19)} -f srt -i ${text} -map 0 -map 1 -map 1 -map 2 -map 2 ${x264} -c:a aac -c:s srt ` +
+      'long-beside.mkv',
+      `${pattern(19)} -f lavfi -i aevalsrc=${channels}:c=5.1:s=48000:d=19 -f srt -i ${text} -f ffmetadata -i ${chapters} ` +
+        `-map 0 -map 1 -map 1 -map 2 -map 2 -map_chapters 3 ${x264} -c:a flac -c:s srt ` +
         '-metadata:s:a:1 language=fra -metadata:s:s:0 language=ger -disposition:s:1 forced',
     );
-    // A sheet of the storyboard needs chunks of a minute.
-    const profile = byName.get('plain') ?? null;
+    const profile = byName.get('surround') ?? null;
     const chunked = await makeChunked(source, { profile });
     const whole = await inOnePiece(source, { type: 'video:transcode', profile });
     expect(resultsOf(chunked)).toEqual(resultsOf(whole));
     expect(chunked.results.text_tracks).toHaveLength(2);
-    expect(chunked.results.audio_tracks.map(({ loudness }) => typeof loudness?.integrated_lufs)).toEqual([
-      'number',
-      'number',
-    ]);
+    expect(chunked.results.audio_tracks.map((track) => track.channels)).toEqual([2, 6, 2, 6]);
+    for (const { loudness } of chunked.results.audio_tracks) expect(loudness?.integrated_lufs).toBeCloseTo(-16, 0);
+    expect(chunked.results.chapters?.list[0]?.title).toBe('Früh & <spät>');
     expect(await textsOf(chunked.rig, chunked.split.rev)).toEqual(await textsOf(whole.rig, whole.rev));
     for (const name of ['master.m3u8', 'manifest.mpd']) {
       const [made, expected] = await Promise.all(
@@ -211,15 +218,15 @@ describe('a video:full in chunks', () => {
     const source = await clip();
     const options = { transcode: { encrypt: true } };
     const rig = await runnerRig('video:full', source, options);
-    const whole = await inOnePiece(source, { type: 'video:full', options, env: keyEnv });
+    const whole = await inOnePiece(source, { type: 'video:full', options, env: keyEnvironment });
     const etag = await etagOf(rig);
     const full = withTask(rig, { source: { ...parseTask(rig.task).source, etag } });
-    const plan = await split(full, keyEnv);
+    const plan = await split(full, keyEnvironment);
     const rev = plan?.rev ?? '';
     const retry = withTask(full, { job_id: randomUUID(), type: 'video:transcode', options: options.transcode });
-    expect(await split(retry, keyEnv)).toEqual(plan);
-    for (const chunk of [0, 1, 2]) await runUnit(full, { kind: 'chunk', chunk }, { rev, env: keyEnv });
-    await runUnit(full, { kind: 'finish' }, { rev, env: keyEnv });
+    expect(await split(retry, keyEnvironment)).toEqual(plan);
+    for (const chunk of [0, 1, 2]) await runUnit(full, { kind: 'chunk', chunk }, { rev, env: keyEnvironment });
+    await runUnit(full, { kind: 'finish' }, { rev, env: keyEnvironment });
     const made = await rig.manifest();
     expect(resultsOf(made)).toEqual(resultsOf(whole));
     expect(made?.results.stages.cover.status).toBe('ready');

@@ -18,11 +18,11 @@ import {
 } from '../../testing/media.ts';
 import {
   contentKey,
-  keyEndpoint,
+  keyEnvironment,
   removeRigs,
-  run,
   type RunnerRig,
   runnerRig,
+  runToResult,
   wholeTrack,
 } from '../../testing/runner.ts';
 
@@ -63,11 +63,8 @@ function hdrSource(hdr: keyof typeof transfers): Promise<string> {
   );
 }
 
-async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, string> = {}) {
-  const { stderr } = await run(rig, ['fetch', 'process', 'publish'], env);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error(stderr);
-  return { ...manifest, rig };
+async function made(rig: RunnerRig<'video:transcode'>, env?: Record<string, string>) {
+  return { ...(await runToResult(rig, env)), rig };
 }
 type Made = Awaited<ReturnType<typeof made>>;
 
@@ -161,10 +158,7 @@ describe('rungs of several codecs', () => {
   it('C16.8, C16.9: encrypted HLG is kept too, and decrypts to the same frames', async () => {
     const hlg = await hdrSource('hlg');
     const rig = await runnerRig('video:transcode', hlg, { encrypt: true }, profile);
-    const encrypted = await made(rig, {
-      CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`,
-      KEY_ENDPOINT: keyEndpoint,
-    });
+    const encrypted = await made(rig, keyEnvironment);
     for (const id of ['r180_hevc', 'r180_av1']) {
       const clear = join(rig.dir, `${id}.mp4`);
       await decrypt(await wholeTrack(rig, trackOf(encrypted, id)), clear, contentKey, 'video');

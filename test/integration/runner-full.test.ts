@@ -8,17 +8,18 @@ import { decodingErrors, decrypt, frameNumber, probeStreams, sample, similarity 
 import {
   contentKey,
   keyEndpoint,
+  keyEnvironment,
   removeRigs,
   run,
   type RunnerOutcome,
   type RunnerRig,
   runnerRig,
+  runToResult,
   wholeTrack,
 } from '../../testing/runner.ts';
 
 // video:full, encrypted, in three processes of which only the last has the key; and its stages as single job types.
 
-const keyEnvironment = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 const seconds = 7;
 const lastFrame = Math.round((seconds * 30_000) / 1001) - 1;
 let source: string;
@@ -95,12 +96,11 @@ describe('an encrypted video:full', () => {
 
   it('an encrypted stream cannot be decoded with another key or without one', async () => {
     // cbcs leaves nine of ten blocks in the clear, so only decoding shows the difference.
-    const wrong = join(rig.dir, 'wrong.mp4');
+    const [wrong, right] = [join(rig.dir, 'wrong.mp4'), join(rig.dir, 'right.mp4')];
     await decrypt(await encryptedTrack('video'), wrong, { ...contentKey, key: '0'.repeat(32) }, 'video');
+    await decrypt(await encryptedTrack('video'), right, contentKey, 'video');
     expect(await decodingErrors(wrong)).not.toBe('');
     expect(await decodingErrors(await encryptedTrack('video'))).not.toBe('');
-    const right = join(rig.dir, 'right.mp4');
-    await decrypt(await encryptedTrack('video'), right, contentKey, 'video');
     expect(await decodingErrors(right)).toBe('');
   });
 
@@ -204,10 +204,8 @@ describe('a video:full in which a stage fails', () => {
 
 async function cover(options: object): Promise<{ results: JobResults<'video:cover'>; path: string }> {
   const rig = await runnerRig('video:cover', source, options);
-  await run(rig, ['all']);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error('no result');
-  return { results: manifest.results, path: rig.at(manifest.results.key) };
+  const { results } = await runToResult(rig);
+  return { results, path: rig.at(results.key) };
 }
 
 describe('video:cover', () => {
@@ -246,10 +244,7 @@ describe('video:preview', () => {
     'C15.7, C15.8: a preview is an animated %s with the requested frames, from earlier where it would begin past the end',
     async (format, options, frames, width, height) => {
       const rig = await runnerRig('video:preview', source, options);
-      await run(rig, ['all']);
-      const manifest = await rig.manifest();
-      if (manifest === null) throw new Error('no result');
-      const { results } = manifest;
+      const { results } = await runToResult(rig);
       expect(results).toMatchObject({ format, frames, width, height });
       const written = await sharp(rig.at(results.key), { pages: -1 }).metadata();
       expect([written.format, written.pages, written.width, written.pageHeight, written.loop]).toEqual([

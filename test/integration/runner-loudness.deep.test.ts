@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest';
 import { sample } from '../../testing/media.ts';
-import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
+import { removeRigs, runnerRig, runToResult } from '../../testing/runner.ts';
 
 afterAll(removeRigs);
 
@@ -16,9 +16,8 @@ it('C14.9: each audio track has its loudness: a stereo tone of 997 Hz at −23 d
       '-map 0 -map 1 -map 2 -map 3 -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a flac',
   );
   const rig = await runnerRig('video:transcode', source);
-  const { stderr } = await run(rig);
-  const [quiet, loud, silent] = (await rig.manifest())?.results.audio_tracks ?? [];
-  expect(quiet?.loudness?.integrated_lufs, stderr).toBeCloseTo(-23, 0);
+  const [quiet, loud, silent] = (await runToResult(rig)).results.audio_tracks;
+  expect(quiet?.loudness?.integrated_lufs).toBeCloseTo(-23, 0);
   expect(loud?.loudness?.integrated_lufs).toBeCloseTo(-13, 0);
   // The encoder overshoots where the tone begins.
   expect(Math.abs((loud?.loudness?.true_peak_dbtp ?? 0) + 13)).toBeLessThan(2);

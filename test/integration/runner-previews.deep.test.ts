@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { sample, similarity } from '../../testing/media.ts';
-import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
+import { removeRigs, runnerRig, runToResult } from '../../testing/runner.ts';
 
 // Previews of sources with one frame or none after a seek, and of sources that cannot seek.
 
@@ -13,9 +13,7 @@ const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 
 async function preview(source: string, options: object) {
   const rig = await runnerRig('video:preview', source, options);
-  const { stderr } = await run(rig, ['all']);
-  const results = (await rig.manifest())?.results;
-  if (results === undefined) throw new Error(stderr);
+  const { results } = await runToResult(rig);
   const first = join(rig.dir, 'first.png');
   await sharp(rig.at(results.key)).png().toFile(first);
   return { results, first };

@@ -6,7 +6,7 @@ import { ssimTargetOf } from '#domain/media/quality.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { makeChunked, split } from '../../testing/chunked.ts';
 import { runTool, sample, similarity } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+import { removeRigs, runnerRig, runToResult, wholeTrack } from '../../testing/runner.ts';
 
 // Quality on target: whole streams are measured by another ffmpeg than the runner's samples. Where no ffmpeg has
 // libvmaf, the same targets are judged by SSIM, which the runner then uses too.
@@ -52,13 +52,6 @@ const kinds = {
   ],
 } as const;
 
-async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, string> = {}) {
-  const { stderr } = await run(rig, ['all'], env);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error(stderr);
-  return manifest.results;
-}
-
 /** The VMAF of a whole video. */
 async function vmafOf(path: string, source: string): Promise<number> {
   const log = `${path}.json`;
@@ -75,7 +68,7 @@ describe('quality on target', () => {
       const source = await sample(`quality-${name.replaceAll(' ', '-')}.mkv`, recipe);
       const quality = hasVmaf ? { vmaf } : { ssim };
       const rig = await runnerRig('video:transcode', source, {}, profileOf({ ladder, quality }));
-      const { video_tracks: tracks, warnings } = await made(rig);
+      const { video_tracks: tracks, warnings } = (await runToResult(rig)).results;
       expect(warnings).toEqual([]);
       const [track] = tracks;
       if (track?.quality === undefined) throw new Error('no quality');
@@ -97,7 +90,8 @@ describe('quality on target', () => {
     const program = findProgram('ffmpeg', process.env);
     const script = `#!/bin/sh\ncase "$*" in *-filters*) "${program}" "$@" | grep -v libvmaf;; *) exec "${program}" "$@";; esac\n`;
     await writeFile(lacking, script, { mode: 0o755 });
-    const { video_tracks: tracks, warnings } = await made(rig, { PATH: `${rig.dir}:${process.env['PATH']}` });
+    const lackingEnv = { PATH: `${rig.dir}:${process.env['PATH']}` };
+    const { video_tracks: tracks, warnings } = (await runToResult(rig, lackingEnv)).results;
     const [track] = tracks;
     if (track === undefined) throw new Error('no track');
     expect(warnings.map(({ code }) => code)).toEqual(['quality_by_ssim']);
@@ -111,11 +105,11 @@ describe('quality on target', () => {
     const soft = '-f lavfi -i gradients=s=320x180:r=25:n=2:seed=7:speed=0.005';
     const source = await sample('quality-soft-two.mkv', `${soft} ${lossless} 3`);
     const rungs = [{ short_side: 90, bitrate: 5_000_000 }, ...ladder];
-    const aimed = await made(
+    const { results: aimed } = await runToResult(
       await runnerRig('video:transcode', source, {}, profileOf({ ladder: rungs, quality: { ssim: 0.97 } })),
     );
     expect(aimed.video_tracks.map(({ id }) => id)).toEqual(['r90_h264']);
-    const reported = await made(
+    const { results: reported } = await runToResult(
       await runnerRig('video:transcode', source, {}, profileOf({ ladder: rungs, crf: 30, quality: { report: true } })),
     );
     expect(reported.video_tracks.map(({ quality }) => [quality?.measure, quality?.crf])).toEqual(

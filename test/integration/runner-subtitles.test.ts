@@ -7,7 +7,7 @@ import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { type Caption, captionedVideo, sccOf } from '../../testing/captions.ts';
 import { split } from '../../testing/chunked.ts';
 import { runTool } from '../../testing/media.ts';
-import { contentKey, keyEndpoint, removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
+import { keyEnvironment, removeRigs, type RunnerRig, runnerRig, runToResult } from '../../testing/runner.ts';
 
 // Subtitles of a source as WebVTT beside the stream: by ffmpeg and the packager, read back from the segments.
 
@@ -69,18 +69,14 @@ it.each([
   'C14.13: subtitles of an %s are WebVTT renditions with language and flags, cues at their times',
   async (ext, args, flags) => {
     const rig = await runnerRig('video:transcode', await source(`clip.${ext}`, args), { encrypt: false });
-    const { stderr } = await run(rig);
-    const results = (await rig.manifest())?.results;
-    const tracks = results?.text_tracks ?? [];
-    expect(
-      tracks.map(({ id, language, name, segment_count: count }) => [id, language, name, count]),
-      stderr,
-    ).toEqual([
+    const { results } = await runToResult(rig);
+    const tracks = results.text_tracks ?? [];
+    expect(tracks.map(({ id, language, name, segment_count: count }) => [id, language, name, count])).toEqual([
       ['text_de', 'de', 'German', 4],
       ['text_en', 'en', 'English', 4],
     ]);
     expect([tracks[0]?.forced, tracks[1]?.hearing_impaired]).toEqual(flags);
-    expect(results?.warnings).toEqual([]);
+    expect(results.warnings).toEqual([]);
     for (const { playlist } of tracks) {
       const segments = await segmentsOf(rig, playlist);
       // As long as the video; the cue after its end is left out.
@@ -103,9 +99,7 @@ it('C16.5: `captions: clear` in a profile leaves subtitles out of an encrypted s
   const { byName } = mediaProfilesSchema.parse({ profiles: { quiet: { preset: 'ultrafast', captions: 'clear' } } });
   const clip = await source('long.mkv', '-c:s srt');
   const rig = await runnerRig('video:transcode', clip, { encrypt: true }, byName.get('quiet'));
-  const env = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
-  const { stderr } = await run(rig, ['all'], env);
-  expect((await rig.manifest())?.results, stderr).toMatchObject({ text_tracks: [], warnings: [] });
+  expect((await runToResult(rig, keyEnvironment)).results).toMatchObject({ text_tracks: [], warnings: [] });
 });
 
 const captions: readonly Caption[] = [
@@ -145,13 +139,12 @@ describe('CEA-608 captions', () => {
   ])('C14.15: CEA-608 captions %s are a WebVTT rendition', async (_, make) => {
     const clip = await make();
     const rig = await runnerRig('video:transcode', clip, { encrypt: false });
-    const { stderr } = await run(rig);
-    const results = (await rig.manifest())?.results;
-    expect(results?.text_tracks, stderr).toMatchObject([
+    const { results } = await runToResult(rig);
+    expect(results.text_tracks).toMatchObject([
       { id: 'text_und', language: 'und', name: 'CC1', forced: false, hearing_impaired: true, segment_count: 4 },
     ]);
-    expect(results?.warnings).toEqual([]);
-    const playlist = results?.text_tracks?.[0]?.playlist ?? '';
+    expect(results.warnings).toEqual([]);
+    const playlist = results.text_tracks?.[0]?.playlist ?? '';
     const cues = cuesIn(await segmentsOf(rig, playlist));
     expect(cues.map(([, , text]) => text)).toEqual(captions.map(({ text }) => text));
     // ffmpeg takes a line of a Scenarist file for the time at which it is shown; it is when its first byte is sent.

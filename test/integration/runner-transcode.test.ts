@@ -19,8 +19,7 @@ import {
   similarity,
 } from '../../testing/media.ts';
 import {
-  contentKey,
-  keyEndpoint,
+  keyEnvironment,
   removeRigs,
   run,
   type RunnerOutcome,
@@ -258,7 +257,7 @@ describe('a storyboard', () => {
     ] as const) {
       const other = await runnerRig('video:transcode', source, { encrypt: true }, profile);
       await run(other, ['fetch', 'process']);
-      await run(other, ['publish'], { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint });
+      await run(other, ['publish'], keyEnvironment);
       expect((await other.manifest())?.results).toHaveProperty('video_tracks');
       expect((await other.manifest())?.results.storyboard !== undefined).toBe(has);
     }

@@ -4,7 +4,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
 import { makeChunked } from '../../testing/chunked.ts';
 import { colourAt, sample } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+import { removeRigs, type RunnerRig, runnerRig, runToResult, wholeTrack } from '../../testing/runner.ts';
 
 // The watermark of a profile, by decoded frames of every rung, in one piece and in chunks.
 
@@ -61,11 +61,9 @@ async function expectMark(rig: RunnerRig, results: JobResults<'video:transcode'>
 describe('a watermark', () => {
   it('C16.14: the watermark is on the first and the last frame of every rung, in its colours and with its opacity', async () => {
     const rig = await runnerRig('video:transcode', await sample('grey.mp4', grey(3, '25')), {}, profile);
-    const { stderr } = await run(rig, ['all']);
-    const manifest = await rig.manifest();
-    if (manifest === null) throw new Error(stderr);
-    expect(manifest.results.video_tracks.map(({ height }) => height).toSorted((a, b) => a - b)).toEqual([90, 180]);
-    await expectMark(rig, manifest.results, [0, 2.96]);
+    const { results } = await runToResult(rig);
+    expect(results.video_tracks.map(({ height }) => height).toSorted((a, b) => a - b)).toEqual([90, 180]);
+    await expectMark(rig, results, [0, 2.96]);
   });
 
   it('C16.14: the watermark is on the frames of every chunk of a video', async () => {
