@@ -14,10 +14,10 @@ const againstRealServers = {
   globalSetup: ['testing/global-setup.ts'],
   // A shared machine may stall a browser or a server. The end of the run lists what passed only then.
   retry: 1,
-  testTimeout: 120_000,
-  // A second, the default, is short for a browser that shares two cores.
-  expect: { poll: { timeout: 20_000 } },
-  hookTimeout: 120_000,
+  // Time limits are for what hangs, on a machine that does much beside.
+  testTimeout: 240_000,
+  expect: { poll: { timeout: 60_000 } },
+  hookTimeout: 480_000,
   // One more than the cores of a small machine: files wait for leases and players a third of their time.
   maxWorkers: 3,
   // As in `unit`. A test that limits what a module of its process may do starts a process of its own.

@@ -2,6 +2,8 @@ import type { TestProject } from 'vitest/node';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { createDatabase } from './databases.ts';
+import { startPart } from './stage/parts.ts';
+import { openStage, type StageServer } from './stage/server.ts';
 import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
 
 // Starts each server once for a run of the project `real` and provides its address to the test files. A server that
@@ -12,6 +14,8 @@ declare module 'vitest' {
     postgres: { url: string; migratedTemplate: string } | null;
     redis: { url: string } | null;
     s3: Omit<S3Server, 'stop'> | null;
+    /** The socket of `testing/stage/server.ts`. */
+    stage: string;
   }
 }
 
@@ -22,7 +26,10 @@ interface Stoppable {
 /** Called by vitest before the first test file; what it returns is called after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started: Stoppable[] = [];
+  let stage: StageServer | undefined;
   const stopAll = async () => {
+    // Before the servers that it uses.
+    await stage?.stop();
     await Promise.all(started.map((server) => server.stop()));
   };
   try {
@@ -33,10 +40,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
       startOrMiss(() => startS3(), started),
     ]);
     const [postgres, redis, s3] = [valueOf(results[0]), valueOf(results[1]), valueOf(results[2])];
-    project.provide(
-      'postgres',
-      postgres && { url: postgres.url, migratedTemplate: await migratedTemplate(postgres.url) },
-    );
+    const database = postgres && { url: postgres.url, migratedTemplate: await migratedTemplate(postgres.url) };
+    stage = await openStage((name, ask) => startPart(name, ask, database));
+    project.provide('stage', stage.socket);
+    project.provide('postgres', database);
     project.provide('redis', redis && { url: redis.url });
     if (s3) {
       const { stop: _stop, ...address } = s3;

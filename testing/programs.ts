@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { checkout, compileCache } from './checkout.ts';
-import { until } from './controller-rig.ts';
 import { freePort } from './free-port.ts';
 
 // The program itself, `main.ts`, as processes of its own.
@@ -66,6 +66,9 @@ interface StartOptions {
   readonly folder?: string;
 }
 
+/** A start takes some seconds; this is for one that hangs. */
+const startMs = 60_000;
+
 const started = new Set<ChildProcess>();
 
 /** Starts the program, and waits until it is alive. */
@@ -109,11 +112,11 @@ export async function startProgram(options: StartOptions): Promise<Program> {
     end: () => endProgram(child),
   };
   if (waits) {
-    await until(
-      async () => (child.exitCode === null ? await answers(`${url}/healthz`) : 'ended'),
-      (answer) => answer !== false,
-      60_000,
-    );
+    const deadline = Date.now() + startMs;
+    while (child.exitCode === null && !(await answers(`${url}/healthz`))) {
+      if (Date.now() > deadline) throw new Error(`the program does not answer: ${output}`);
+      await sleep(25);
+    }
     if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}: ${output}`);
   }
   return program;

@@ -112,26 +112,6 @@ describe.skipIf(!inject('postgres'))('the upload of submit', () => {
     },
     timeoutMs,
   );
-
-  it(
-    'a call for the same bytes goes on with what a killed one has sent',
-    async () => {
-      const path = join(cli.home, 'other.png');
-      await writeFile(path, Buffer.from('89504e470d0a1a0a0000000d494844520000', 'hex'));
-      await truncate(path, sizeBytes);
-      const args = ['submit', path, '--type', 'image:thumbnail', '--hash', 'cli-again', '--json'];
-      let pid = 0;
-      const killed = cli.run(args, { onStart: (started) => (pid = started) });
-      const before = await until(theUpload, (upload) => uploadedParts(upload) >= 2, 60_000);
-      process.kill(pid, 'SIGKILL');
-      expect((await killed).code).toBeNull();
-      expect((await theUpload())?.status).toBe('open');
-      expect((await cli.run(args)).code).toBe(0);
-      expect((await stat(service.folder(`source/${before?.source}`))).size).toBe(sizeBytes);
-      expect(await theUpload()).toBeNull();
-    },
-    timeoutMs,
-  );
 });
 
 describe.skipIf(!inject('postgres') || inject('s3') === null)('uploads to an S3 server', () => {

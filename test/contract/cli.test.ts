@@ -7,13 +7,14 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/server.ts';
 import { commands } from '../../cli/commands/index.ts';
 import { type CommandLine, type CommandResult, openCommandLine } from '../../testing/command-line.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
-import { prepareService, type ServiceUnderTest } from './service-under-test.ts';
+import { sample } from '../../testing/media.ts';
+import { secrets } from '../../testing/programs.ts';
+import type { StageService } from '../../testing/stage/service.ts';
+import { onStage } from '../../testing/stage/stage.ts';
 
-// Every command of the command line, as a process of its own, against the program.
+// Every command of the command line, as a process of its own, against the program of the stage.
 
-let service: ServiceUnderTest;
-let program: Program;
+let service: StageService;
 let cli: CommandLine;
 /** Serves the source image, and takes webhooks. */
 let other: Server;
@@ -25,14 +26,14 @@ let failuresLeft = 0;
 const called = new Set<string>();
 
 beforeAll(async () => {
-  service = await prepareService();
   if (!inject('postgres')) return;
-  const uploads = { UPLOAD_BUCKET: `file:${service.folder('source')}`, CONSOLE: 'on' };
-  program = await startProgram({ env: { ...service.env, ...uploads, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' } });
-  cli = await openCommandLine({ REELWRIGHT_URL: program.url, REELWRIGHT_API_KEY: secrets.API_KEY });
-  await copyFile(service.folder('source/red.png'), join(cli.home, 'red.png'));
-  await copyFile(service.folder('source/clip.mp4'), join(cli.home, 'clip.mp4'));
-  const image = await readFile(service.folder('source/red.png'));
+  service = await onStage('service');
+  cli = await openCommandLine({ REELWRIGHT_URL: service.url, REELWRIGHT_API_KEY: secrets.API_KEY });
+  // Its stream takes ten times as long as the start of a command that cancels it.
+  const recipe = '-f lavfi -i testsrc2=s=640x360:r=25:d=120 -c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+  await copyFile(await sample('long.mp4', recipe), join(service.source, 'cli-long.mp4'));
+  for (const name of ['red.png', 'clip.mp4']) await copyFile(join(service.source, name), join(cli.home, name));
+  const image = await readFile(join(service.source, 'red.png'));
   other = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
@@ -48,11 +49,9 @@ beforeAll(async () => {
   otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
 });
 afterAll(async () => {
-  await endPrograms();
   await cli?.close();
   other?.closeAllConnections();
   other?.close();
-  await service.close();
 });
 
 /** The JSON that a command prints, when it ends with the exit code. */
@@ -121,18 +120,26 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   });
 
   it('a job that has failed is a result and an error, and is retried once its source is there', async () => {
-    const args = ['submit', 'late.png', '--type', 'image:thumbnail', '--hash', 'cli-late', '--wait'];
+    const args = ['submit', 'cli-late.png', '--type', 'image:thumbnail', '--hash', 'cli-late', '--wait'];
     const failed = await run([...args, '--json']);
     expect([failed.code, failed.json.status]).toEqual([10, 'failed']);
     expect(JSON.parse(failed.stderr)).toMatchObject({ error: { code: 'source_not_found' } });
     expect((await run(args)).stderr).toContain('reelwright: source_not_found: ');
-    await copyFile(service.folder('source/red.png'), service.folder('source/late.png'));
+    await copyFile(join(service.source, 'red.png'), join(service.source, 'cli-late.png'));
     const { jobs } = await jsonOf(['retry', failed.json.job_id]);
     expect(await jsonOf(['watch', jobs[0].job_id, '--timeout', '60'])).toMatchObject({ status: 'completed' });
   });
 
   it('cancels a job, and says that it was cancelled to who waits for it', async () => {
-    const job = await jsonOf(['submit', 'clip.mp4', '--key', '--type', 'video:preview', '--hash', 'cli-cancelled']);
+    const job = await jsonOf([
+      'submit',
+      'cli-long.mp4',
+      '--key',
+      '--type',
+      'video:transcode',
+      '--hash',
+      'cli-cancelled',
+    ]);
     expect((await jsonOf(['cancel', job.job_id])).status).toBe('cancelled');
     expect((await run(['watch', job.job_id])).code).toBe(11);
     expect(await errorOf(['cancel', (await jsonOf(['jobs', '--hash', 'cli-file'])).jobs[0].job_id])).toMatchObject({
@@ -157,13 +164,13 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   it('signs tokens, player addresses and image addresses that the service accepts', async () => {
     const env = { KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET };
     const keyOf = (token: string) =>
-      fetch(`${program.url}/api/key/cli-video`, { headers: { authorization: `Bearer ${token}` } });
+      fetch(`${service.url}/api/key/cli-video`, { headers: { authorization: `Bearer ${token}` } });
     const { token } = await jsonOf(['token', 'cli-video', '--expires-in', '60'], 0, env);
     expect((await keyOf(token)).status).toBe(200);
     const ofConsole = await run(['token', 'cli-video']);
     expect((await keyOf(ofConsole.stdout.trim())).status).toBe(200);
     const { url } = await jsonOf(['play', 'cli-video'], 0, env);
-    expect(url).toMatch(new RegExp(`^${program.url}/player/#hash=cli-video&token=`));
+    expect(url).toMatch(new RegExp(`^${service.url}/player/#hash=cli-video&token=`));
     const { jobs } = await jsonOf(['jobs', '--hash', 'cli-file', '--status', 'completed']);
     const { results } = await jsonOf(['job', jobs[0].job_id]);
     const thumb = await jsonOf(['thumb-url', results.key, '--width', '8', '-f', 'png', '--expires-in', '60'], 0, env);
@@ -195,17 +202,28 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     received.length = 0;
     const env = { WEBHOOK_SECRET: 'a secret of listen' };
     const begun = Promise.withResolvers<void>();
-    const listening = cli.run(['listen', '--forward', `${otherUrl}/hook`, '--count', '2', '--json'], {
-      env,
-      onOutput: () => begun.resolve(),
-    });
+    const listening = cli.run(
+      ['listen', '--forward', `${otherUrl}/hook`, '--hash', 'cli-heard', '--count', '2', '--json'],
+      {
+        env,
+        onOutput: () => begun.resolve(),
+      },
+    );
     called.add('listen');
     await begun.promise;
-    const unsent = await jsonOf(['submit', 'clip.mp4', '--key', '--type', 'video:preview', '--hash', 'cli-unsent']);
+    const unsent = await jsonOf([
+      'submit',
+      'cli-long.mp4',
+      '--key',
+      '--type',
+      'video:transcode',
+      '--hash',
+      'cli-heard',
+    ]);
     await jsonOf(['cancel', unsent.job_id]);
     failuresLeft = 1;
     await jsonOf([...image('cli-heard'), '--option', 'outputs=[{"variant":"a","width":9,"format":"png"}]', '--wait']);
-    const late = await jsonOf(['submit', 'never.png', '-t', 'image:thumbnail', '--hash', 'cli-unheard', '--wait'], 10);
+    const late = await jsonOf(['submit', 'never.png', '-t', 'image:thumbnail', '--hash', 'cli-heard', '--wait'], 10);
     const { code, stdout } = await listening;
     expect(code).toBe(0);
     const lines = stdout
@@ -271,7 +289,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
 
   it('login saves a key from standard input for its owner alone, after it was accepted', async () => {
     const env = { REELWRIGHT_URL: '', REELWRIGHT_API_KEY: '' };
-    const login = ['login', 'here', '--url', program.url, '--json'];
+    const login = ['login', 'here', '--url', service.url, '--json'];
     called.add('login');
     const refused = await cli.run(login, { env, stdin: 'another key\n' });
     expect([refused.code, JSON.parse(refused.stderr).error.code]).toEqual([4, 'unauthorized']);
@@ -279,13 +297,13 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const readCommandLine = (pid: number) =>
       void readFile(`/proc/${pid}/cmdline`, 'utf8').then((each) => (commandLine = each));
     const saved = await cli.run(login, { env, stdin: `${secrets.API_KEY}\n`, onStart: readCommandLine });
-    expect(saved.json).toMatchObject({ name: 'here', base_url: program.url });
+    expect(saved.json).toMatchObject({ name: 'here', base_url: service.url });
     expect([commandLine.includes('login'), commandLine.includes(secrets.API_KEY)]).toEqual([true, false]);
     expect((await stat(saved.json.path)).mode & 0o777).toBe(0o600);
     expect((await jsonOf(['jobs', '-n', '1'], 0, env)).jobs).toHaveLength(1);
     const { stdout } = await run(['config', 'list', '--json'], env);
     expect(JSON.parse(stdout).servers).toEqual([
-      { name: 'here', base_url: program.url, is_default: true, signs_tokens: false },
+      { name: 'here', base_url: service.url, is_default: true, signs_tokens: false },
     ]);
     expect(stdout).not.toContain(secrets.API_KEY);
     expect(await jsonOf(['config', 'use', 'here'], 0, env)).toEqual({ default: 'here' });

@@ -1,44 +1,58 @@
 import { execFile } from 'node:child_process';
-import { chmod, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import sharp from 'sharp';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { dataFolderAt, readOrMakeSecrets } from '../../demo/data-folder.ts';
-import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { checkout } from '../../testing/checkout.ts';
+import { secrets } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
+import { onStage } from '../../testing/stage/stage.ts';
 
 // Clients that are generated from `GET /openapi.json` of a running service import, compile and take jobs through the
 // whole flow: submission, wait, results, the equal submission, retry, cancellation, list, a refusal.
 
-const checkout = resolve(import.meta.dirname, '../..');
 const pythonGenerator = findProgram('openapi-python-client');
 const run = promisify(execFile);
 
 let folder: string;
-let service: Service;
 let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
+  if (!inject('postgres')) return;
   folder = await mkdtemp(join(tmpdir(), 'reelwright-clients-'));
-  // As root, PostgreSQL runs as another user, which must be able to enter this folder.
-  await chmod(folder, 0o755);
-  const data = await dataFolderAt(join(folder, 'data'));
-  const secrets = await readOrMakeSecrets(data);
-  const create = { width: 160, height: 120, channels: 3 as const, background: 'red' };
-  await writeFile(join(data.source, 'photo.png'), await sharp({ create }).png().toBuffer());
-  await writeFile(join(data.source, 'clip.mp4'), 'not a video, but there');
-  const { signal } = new AbortController();
-  const port = await choosePort('0');
-  service = await startService({ checkout, data, secrets, port, env: process.env, signal });
-  env = { ...process.env, API: service.baseUrl, API_KEY: secrets.values.API_KEY };
-  await writeFile(join(folder, 'openapi.json'), await (await fetch(`${service.baseUrl}/openapi.json`)).text());
-}, 120_000);
-afterAll(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true, force: true });
+  const { url, source } = await onStage('service');
+  await copyFile(join(source, 'red.png'), join(source, 'photo.png'));
+  env = { ...process.env, API: url, API_KEY: secrets.API_KEY };
+  await writeFile(join(folder, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text());
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  const generator = join(checkout, 'node_modules/openapi-typescript/bin/cli.js');
+  const preload = join(checkout, 'testing/typescript-5.ts');
+  await run('node', ['--import', preload, generator, 'openapi.json', '-o', 'service.ts'], { cwd: folder });
 });
+afterAll(() => rm(folder ?? '', { recursive: true, force: true }));
+
+/** The errors of `tsc --strict` for a program that uses the generated types. */
+async function errorsOf(program: string): Promise<string> {
+  await writeFile(join(folder, 'client.ts'), program);
+  const types = ['--types', 'node', '--typeRoots', join(checkout, 'node_modules/@types'), '--lib', 'esnext,dom'];
+  const options = [
+    '--strict',
+    '--noEmit',
+    '--module',
+    'nodenext',
+    '--target',
+    'esnext',
+    '--allowImportingTsExtensions',
+  ];
+  const tsc = join(checkout, 'node_modules/typescript/bin/tsc');
+  return await run(tsc, [...options, ...types, 'client.ts'], { cwd: folder }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  );
+}
+
+const imports = `import type { components, operations } from './service.ts';\n`;
 
 /** Strict TypeScript that uses nothing but generated types and `fetch`. */
 const typescriptFlow = `
@@ -98,48 +112,57 @@ const typescriptFlow = `
   console.log('done');
 `;
 
-it('C28.2: types of openapi-typescript compile strictly and lead a program through the whole flow', async () => {
-  const program = (name: string) => join(checkout, 'node_modules', name);
-  const preload = join(checkout, 'testing/typescript-5.ts');
-  const generate = ['--import', preload, program('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', 'service.ts'];
-  await run('node', generate, { cwd: folder });
-  await writeFile(join(folder, 'flow.ts'), typescriptFlow);
-  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  const types = ['--types', 'node', '--typeRoots', program('@types'), '--lib', 'esnext,dom'];
-  const options = [
-    '--strict',
-    '--noEmit',
-    '--module',
-    'nodenext',
-    '--target',
-    'esnext',
-    '--allowImportingTsExtensions',
-  ];
-  const compiled = await run(program('typescript/bin/tsc'), [...options, ...types, 'flow.ts'], { cwd: folder }).catch(
-    (error: { stdout: string }) => error,
-  );
-  expect(compiled.stdout).toBe('');
-  expect((await run('node', ['flow.ts'], { cwd: folder, env })).stdout).toBe('done\n');
-}, 120_000);
+describe.skipIf(!inject('postgres'))('clients that are generated', () => {
+  it('C28.2: types of openapi-typescript compile strictly and lead a program through the whole flow', async () => {
+    expect(await errorsOf(typescriptFlow)).toBe('');
+    expect((await run('node', ['client.ts'], { cwd: folder, env })).stdout).toBe('done\n');
+  });
 
-it.skipIf(pythonGenerator === null)(
-  'C28.2: the client of openapi-python-client is whole, imports, and leads a program through the whole flow',
-  async () => {
-    const generator = pythonGenerator ?? '';
-    const options = ['--path', 'openapi.json', '--output-path', 'service', '--meta', 'none'];
-    const { stdout, stderr } = await run(generator, ['generate', ...options], { cwd: folder });
-    // Answers of other content types, such as segments, have no model. It also warns that ruff is not on PATH.
-    const faults = (stdout + stderr).match(/.*(?:duplicate|unsupported|cannot|error|unable).*/gi) ?? [];
-    expect(faults.filter((line) => !line.includes('Unsupported content_type'))).toEqual([]);
-    await copyFile(join(checkout, 'test/fixtures/client-flow.py'), join(folder, 'flow.py'));
-    // The client's own packages came with the generator.
-    const packages = join(dirname(generator), '../openapi-python-client');
-    const pythonEnv = { ...env, PYTHONPATH: [packages, env['PYTHONPATH'] ?? ''].filter(Boolean).join(':') };
-    const modules =
-      'import importlib, pkgutil, service\n' +
-      'for m in pkgutil.walk_packages(service.__path__, "service."): importlib.import_module(m.name)';
-    await run('python3', ['-c', modules], { cwd: folder, env: pythonEnv });
-    expect((await run('python3', ['flow.py'], { cwd: folder, env: pythonEnv })).stdout).toBe('done\n');
-  },
-  120_000,
-);
+  it('C28.2: the first request of docs/guides/getting-started.md has the type of a submission', async () => {
+    const page = await readFile(join(checkout, 'docs/guides/getting-started.md'), 'utf8');
+    const body = /-d '(\{.*\})'/.exec(page)?.[1] ?? 'no request';
+    const type = `operations['submitJob']['requestBody']['content']['application/json']`;
+    expect(await errorsOf(`${imports}export const request: ${type} = ${body};`)).toBe('');
+    expect(await errorsOf(`${imports}export const request: ${type} = { ...${body}, hash: 5 };`)).toContain('TS2322');
+  });
+
+  it('C28.2: both answers of a submission have a job_id', async () => {
+    const program = `${imports}
+    type Answers = operations['submitJob']['responses'];
+    export const idOf = (answer: Answers[200 | 202]['content']['application/json']): string => answer.job_id;`;
+    expect(await errorsOf(program)).toBe('');
+  });
+
+  it('C28.2: the results of a job and of a webhook have the shape of their type', async () => {
+    const program = `${imports}
+    export function coverOf(job: components['schemas']['Job' | 'WebhookEvent']): string | undefined {
+      // @ts-expect-error: only video:full has artifacts
+      job.results?.artifacts;
+      if (job.type === 'image:thumbnail') return job.results?.outputs[0]?.key;
+      if (job.type === 'video:transcode') return job.results?.streaming.master_playlist;
+      return job.type === 'video:full' ? job.results?.artifacts.cover?.key : job.results?.key;
+    }`;
+    expect(await errorsOf(program)).toBe('');
+  });
+
+  it.skipIf(pythonGenerator === null)(
+    'C28.2: the client of openapi-python-client is whole, imports, and leads a program through the whole flow',
+    async () => {
+      const generator = pythonGenerator ?? '';
+      const options = ['--path', 'openapi.json', '--output-path', 'service', '--meta', 'none'];
+      const { stdout, stderr } = await run(generator, ['generate', ...options], { cwd: folder });
+      // Answers of other content types, such as segments, have no model. It also warns that ruff is not on PATH.
+      const faults = (stdout + stderr).match(/.*(?:duplicate|unsupported|cannot|error|unable).*/gi) ?? [];
+      expect(faults.filter((line) => !line.includes('Unsupported content_type'))).toEqual([]);
+      await copyFile(join(checkout, 'test/fixtures/client-flow.py'), join(folder, 'flow.py'));
+      // The client's own packages came with the generator.
+      const packages = join(dirname(generator), '../openapi-python-client');
+      const pythonEnv = { ...env, PYTHONPATH: [packages, env['PYTHONPATH'] ?? ''].filter(Boolean).join(':') };
+      const modules =
+        'import importlib, pkgutil, service\n' +
+        'for m in pkgutil.walk_packages(service.__path__, "service."): importlib.import_module(m.name)';
+      await run('python3', ['-c', modules], { cwd: folder, env: pythonEnv });
+      expect((await run('python3', ['flow.py'], { cwd: folder, env: pythonEnv })).stdout).toBe('done\n');
+    },
+  );
+});

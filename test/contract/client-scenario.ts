@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Reelwright, ReelwrightError } from '../../clients/typescript/src/index.ts';
 import * as server from '../../clients/typescript/src/server.ts';
+import { expect } from 'vitest';
 import { checkout } from '../../testing/checkout.ts';
+import { secrets } from '../../testing/programs.ts';
+import type { StageService } from '../../testing/stage/service.ts';
+import type { ReceivedWebhook } from '../../testing/webhook-receiver.ts';
 
 // Runs clients/scenario.json with the TypeScript client; clients/python/tests/scenario.py does with the Python client.
 
@@ -20,16 +24,12 @@ interface Step {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly receive?: string;
-  readonly webhook?: Webhook;
+  readonly webhook?: ReceivedWebhook;
   readonly suffix?: string;
   readonly as?: string;
   readonly expect?: unknown;
   readonly throws?: object;
   readonly until?: object;
-}
-export interface Webhook {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
 }
 
 /** What the steps begin with. */
@@ -39,10 +39,43 @@ export interface Variables {
   readonly apiKey: string;
   readonly keyTokenSecret: string;
   readonly webhookSecret: string;
-  /** The server of the test, which receives webhooks and shows them at `received`. */
+  /** `testing/webhook-receiver.ts`. */
   readonly hook: string;
+  /** The host of imports. */
+  readonly files: string;
   /** A path. */
   readonly clip: string;
+}
+
+export const variablesFor = (run: string, { url, source, files }: StageService, hook: string): Variables => ({
+  run,
+  hook,
+  files,
+  api: url,
+  apiKey: secrets.API_KEY,
+  keyTokenSecret: secrets.KEY_TOKEN_SECRET,
+  webhookSecret: secrets.WEBHOOK_SECRET,
+  clip: join(source, 'clip.mp4'),
+});
+
+/** The routes of the service's own document that none of the requests (`GET /path`) is of. */
+export async function routesNotIn({ url }: StageService, requests: readonly string[]): Promise<string[]> {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
+  const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(routes.length).toBeGreaterThan(30);
+  // Those without parameters first, since `/api/jobs/batch` looks like `/api/jobs/{id}`.
+  const patterns = routes
+    .toSorted((a, b) => a.split('{').length - b.split('{').length)
+    .map((route) => ({
+      route,
+      pattern: new RegExp(`^${route.replaceAll(/\{path\}/g, '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    }));
+  const called = requests.map((request) => patterns.find(({ pattern }) => pattern.test(request))?.route);
+  // The console's own, which a server without it does not have.
+  const others = routes.filter((route) => route !== 'POST /api/console/links');
+  return others.filter((route) => !called.includes(route));
 }
 
 type Method = (...given: unknown[]) => unknown;
@@ -113,9 +146,9 @@ async function request(client: Reelwright, step: Step): Promise<unknown> {
 }
 
 /** The first webhook of a job, from the server of the test. */
-async function received(hook: string, jobId: string): Promise<Webhook> {
+async function received(hook: string, jobId: string): Promise<ReceivedWebhook> {
   for (let attempt = 0; attempt < 300; attempt += 1) {
-    const webhooks = (await (await fetch(`${hook}received`)).json()) as Webhook[];
+    const webhooks = (await (await fetch(`${hook}received`)).json()) as ReceivedWebhook[];
     const found = webhooks.find(({ body }) => (JSON.parse(body) as { job_id: string }).job_id === jobId);
     if (found !== undefined) return found;
     await pause(100);

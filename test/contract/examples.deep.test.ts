@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { checkout } from '../../testing/checkout.ts';
 import { installClient } from '../../testing/client-package.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { secrets } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
-import { prepareService, type ServiceUnderTest } from './service-under-test.ts';
+import type { StageService } from '../../testing/stage/service.ts';
+import { onStage } from '../../testing/stage/stage.ts';
 
 // examples/, as far as examples/README.md says that they are tried: the programs against a live service, the rest by
 // their form. test/integration/player-docs.deep.test.ts plays the pages, and player-element.test.ts the React example.
@@ -21,27 +22,23 @@ const helm = findProgram('helm') ?? (assets === undefined ? null : join(assets, 
 const example = (path: string) => join(checkout, 'examples', path);
 const text = (path: string) => readFile(example(path), 'utf8');
 
-let service: ServiceUnderTest;
-let program: Program;
+let service: StageService;
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-examples-'));
-  service = await prepareService();
   if (!inject('postgres')) return;
-  program = await startProgram({ env: { ...service.env, UPLOAD_BUCKET: `file:${service.folder('source')}` } });
+  service = await onStage('service');
   await cp(example('.'), folder, { recursive: true });
   await installClient(folder);
-}, 120_000);
+});
 afterAll(async () => {
-  await endPrograms();
-  await service.close();
   await rm(folder, { recursive: true, force: true });
 });
 
 const environment = () => ({
   ...process.env,
-  API: program.url,
+  API: service.url,
   API_KEY: secrets.API_KEY,
   KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
 });
@@ -56,12 +53,12 @@ describe.skipIf(!inject('postgres'))('examples that are programs', () => {
   it('node/submit.ts and the token route compile; a video is uploaded, made and its token opens the key', async () => {
     const route = 'next/app/api/playback-token/route.ts';
     expect(await compileErrors('node/submit.ts', route)).toBe('');
-    await copyFile(service.folder('source/clip.mp4'), join(folder, 'my clip.mp4'));
+    await copyFile(join(service.source, 'clip.mp4'), join(folder, 'my clip.mp4'));
     const submitted = await run('node', ['node/submit.ts', 'my clip.mp4'], { cwd: folder, env: environment() });
     expect(submitted.stdout).toMatch(/^\d+ %\n/);
     const [, stream = ''] = /^(http\S+), \d rungs$/m.exec(submitted.stdout) ?? [];
     const hash = 'my-clip-mp4';
-    expect([stream, (await fetch(stream)).status]).toEqual([`${program.url}/stream/${hash}/master.m3u8`, 200]);
+    expect([stream, (await fetch(stream)).status]).toEqual([`${service.url}/stream/${hash}/master.m3u8`, 200]);
 
     const calls = `
       import { GET } from './${route}';
@@ -77,8 +74,8 @@ describe.skipIf(!inject('postgres'))('examples that are programs', () => {
     ];
     expect([asked[0], asked[1][0]]).toEqual([[403, 'forbidden'], 200]);
     const headers = { authorization: `Bearer ${asked[1][1]}` };
-    expect((await fetch(`${program.url}/api/key/${hash}`, { headers })).status).toBe(200);
-  }, 120_000);
+    expect((await fetch(`${service.url}/api/key/${hash}`, { headers })).status).toBe(200);
+  });
 
   it('node/submit.ts says what to do when it is refused', async () => {
     await writeFile(join(folder, 'notes.txt'), 'no media');
@@ -92,43 +89,39 @@ describe.skipIf(!inject('postgres'))('examples that are programs', () => {
     });
   });
 
-  it.skipIf(jq === null)(
-    'the steps of the workflow submit a job, wait for it, and fail with it',
-    async () => {
-      const { jobs } = parse(await text('github-action/transcode.yaml')) as {
-        jobs: { transcode: { env: Record<string, string>; steps: { run: string }[] } };
+  it.skipIf(jq === null)('the steps of the workflow submit a job, wait for it, and fail with it', async () => {
+    const { jobs } = parse(await text('github-action/transcode.yaml')) as {
+      jobs: { transcode: { env: Record<string, string>; steps: { run: string }[] } };
+    };
+    expect(Object.keys(jobs.transcode.env)).toEqual(['API', 'API_KEY', 'SOURCE', 'HASH']);
+    const runSteps = async (SOURCE: string, HASH: string) => {
+      // Each step is a shell of its own, and gets what the one before has added to the environment.
+      const written = {
+        GITHUB_ENV: join(folder, `env-${HASH}`),
+        GITHUB_STEP_SUMMARY: join(folder, `summary-${HASH}`),
       };
-      expect(Object.keys(jobs.transcode.env)).toEqual(['API', 'API_KEY', 'SOURCE', 'HASH']);
-      const runSteps = async (SOURCE: string, HASH: string) => {
-        // Each step is a shell of its own, and gets what the one before has added to the environment.
-        const written = {
-          GITHUB_ENV: join(folder, `env-${HASH}`),
-          GITHUB_STEP_SUMMARY: join(folder, `summary-${HASH}`),
+      const steps = jobs.transcode.steps.map(({ run: script }) => script.replace('sleep 5', 'sleep 1'));
+      let env: NodeJS.ProcessEnv = { ...environment(), ...written, SOURCE, HASH };
+      const outputs: string[] = [];
+      for (const script of steps) {
+        outputs.push((await run('bash', ['-eo', 'pipefail', '-c', script], { env })).stdout);
+        const added = (await readFile(written.GITHUB_ENV, 'utf8')).trim().split('\n');
+        env = {
+          ...env,
+          ...Object.fromEntries(added.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string])),
         };
-        const steps = jobs.transcode.steps.map(({ run: script }) => script.replace('sleep 5', 'sleep 1'));
-        let env: NodeJS.ProcessEnv = { ...environment(), ...written, SOURCE, HASH };
-        const outputs: string[] = [];
-        for (const script of steps) {
-          outputs.push((await run('bash', ['-eo', 'pipefail', '-c', script], { env })).stdout);
-          const added = (await readFile(written.GITHUB_ENV, 'utf8')).trim().split('\n');
-          env = {
-            ...env,
-            ...Object.fromEntries(added.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string])),
-          };
-        }
-        return { output: outputs.join(''), summary: await readFile(written.GITHUB_STEP_SUMMARY, 'utf8') };
-      };
-      const { output, summary } = await runSteps('clip.mp4', 'workflow');
-      expect(output).toMatch(/completed \d+ %\n$/);
-      expect((await fetch(summary.trim())).status).toBe(200);
-      await writeFile(service.folder('source/broken.mp4'), 'not a video');
-      await expect(runSteps('broken.mp4', 'broken')).rejects.toMatchObject({
-        code: 1,
-        stdout: expect.stringMatching(/failed \d+ %\n\{\n {2}"code": "\w+"/) as string,
-      });
-    },
-    120_000,
-  );
+      }
+      return { output: outputs.join(''), summary: await readFile(written.GITHUB_STEP_SUMMARY, 'utf8') };
+    };
+    const { output, summary } = await runSteps('clip.mp4', 'workflow');
+    expect(output).toMatch(/completed \d+ %\n$/);
+    expect((await fetch(summary.trim())).status).toBe(200);
+    await writeFile(join(service.source, 'broken.mp4'), 'not a video');
+    await expect(runSteps('broken.mp4', 'broken')).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/failed \d+ %\n\{\n {2}"code": "\w+"/) as string,
+    });
+  });
 });
 
 describe('examples by their form', () => {

@@ -1,27 +1,23 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
-import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
+import { secrets } from '../../testing/programs.ts';
+import type { StageService } from '../../testing/stage/service.ts';
+import { onStage } from '../../testing/stage/stage.ts';
+import { finished, submit } from './service-under-test.ts';
 
-// docs/reference/contract.md, results: the results of jobs that the program itself has run on real media.
+// docs/reference/contract.md, results: the results of jobs that the program of the stage has run on real media.
 
-let service: ServiceUnderTest;
-let program: Program;
+let service: StageService;
 
 beforeAll(async () => {
-  service = await prepareService();
-  if (inject('postgres')) program = await startProgram({ env: service.env });
-});
-afterAll(async () => {
-  await endPrograms();
-  await service.close();
+  if (inject('postgres')) service = await onStage('service');
 });
 
 async function resultsOf(body: object) {
-  const ended = await finished(program, await submit(program, { source: 'clip.mp4', ...body }));
+  const ended = await finished(service, await submit(service, { source: 'clip.mp4', ...body }));
   expect(ended).toMatchObject({ status: 'completed', error: null });
   return ended.results;
 }
@@ -34,9 +30,9 @@ const placeholder = {
   dominant_color: expect.stringMatching(/^#[0-9a-f]{6}$/) as string,
 };
 const imageKey = (key: string) =>
-  program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
+  service.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
 
-describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
+describe.skipIf(!inject('postgres'))('results', () => {
   it('C14.1, C14.2, C14.3, C14.5, C14.7, C27.3, C27.6: results of a video:transcode have the documented fields and no others', async () => {
     const results = await resultsOf({ type: 'video:transcode', hash: 'table-1', options: { encrypt: true } });
     const prefix = String(results.streaming.master_playlist).slice('videos/'.length, -'/table-1/master.m3u8'.length);
@@ -87,7 +83,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
       encryption: {
         scheme: 'cbcs',
         kid: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
-        key_endpoint: `${program.url}/api/key/table-1`,
+        key_endpoint: `${service.url}/api/key/table-1`,
       },
       source: expect.any(Object) as object,
       warnings: [],
@@ -95,11 +91,11 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     const [audio, video] = [results.audio_tracks[0], results.video_tracks[0]];
     for (const rate of [audio.bitrate, video.bitrate]) expect(Number.isInteger(rate) && rate > 0).toBe(true);
     for (const key of [results.streaming.master_playlist, audio.playlist, audio.init, video.playlist, video.init])
-      expect((await stat(join(service.folder('media'), key))).size).toBeGreaterThan(0);
+      expect((await stat(join(service.media, key))).size).toBeGreaterThan(0);
 
     // A key is no address.
-    expect((await fetch(`${program.url}/stream/table-1/master.m3u8`)).status).toBe(200);
-    expect((await fetch(`${program.url}/${results.streaming.master_playlist}`)).status).toBe(404);
+    expect((await fetch(`${service.url}/stream/table-1/master.m3u8`)).status).toBe(200);
+    expect((await fetch(`${service.url}/${results.streaming.master_playlist}`)).status).toBe(404);
     const token = signPlaybackToken(
       { hash: 'table-1', exp: Math.floor(Date.now() / 1000) + 60 },
       secrets.KEY_TOKEN_SECRET,
@@ -140,7 +136,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
       const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
       expect(warnings ?? []).toEqual([]);
       expect(results).toMatchObject(expected);
-      const bytes = (await stat(join(service.folder('media'), key))).size;
+      const bytes = (await stat(join(service.media, key))).size;
       const { size: outputSize, key: outputKey } = results.outputs?.[0] ?? { size, key };
       expect([outputKey, outputSize]).toEqual([key, bytes]);
       // C27.3: a key is shown through a signed address.
@@ -162,43 +158,8 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     });
     expect(streaming.master_playlist).toMatch(/\/full-1\/master\.m3u8$/);
     for (const { key, size } of [artifacts.cover, artifacts.preview]) {
-      expect((await stat(join(service.folder('media'), key))).size).toBe(size);
+      expect((await stat(join(service.media, key))).size).toBe(size);
       expect((await fetch(imageKey(key))).status).toBe(200);
     }
-  });
-
-  it('C15.12, C15.13: a failed stage of a video:full is named, the others are ready, and a retry does the rest', async () => {
-    const broken = await startProgram({
-      env: { ...service.env, PACKAGER_PATH: '/bin/false', WORKER_CONCURRENCY: '4' },
-    });
-    // The program of the other tests would take the job as well: it is stopped for as long.
-    program.signal('SIGTERM');
-    expect(await program.ended).toBe(0);
-    const id = await submit(broken, { type: 'video:full', hash: 'partly-1', source: 'clip.mp4' });
-    const failed = await finished(broken, id);
-    broken.signal('SIGTERM');
-    expect(await broken.ended).toBe(0);
-    program = await startProgram({ env: service.env });
-
-    expect(failed).toMatchObject({ status: 'failed', error: { code: 'packager_error', stage: 'transcode' } });
-    const { stages, artifacts, retry_plan: plan } = failed.results;
-    const ready = { status: 'ready' };
-    const transcode = { status: 'failed', error: 'packager_error', retryable: true };
-    expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode });
-    expect(plan).toEqual({
-      allowed: true,
-      strategy: 'retry_tasks',
-      job_types: ['video:transcode'],
-      stages: ['transcode'],
-      reason: expect.any(String) as string,
-    });
-    for (const { key } of [artifacts.cover, artifacts.preview]) expect((await fetch(imageKey(key))).status).toBe(200);
-    expect((await fetch(`${program.url}/stream/partly-1/master.m3u8`)).status).toBe(404);
-
-    const retry = await fetch(`${program.url}/api/jobs/${id}/retry`, { method: 'POST', headers });
-    const { jobs } = (await retry.json()) as { jobs: [{ job_id: string }] };
-    expect(jobs).toMatchObject([{ type: 'video:transcode', retry_of_job_id: id }]);
-    expect(await finished(program, jobs[0].job_id)).toMatchObject({ status: 'completed', retry_of_job_id: id });
-    expect((await fetch(`${program.url}/stream/partly-1/master.m3u8`)).status).toBe(200);
   });
 });

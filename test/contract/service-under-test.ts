@@ -1,12 +1,11 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sharp from 'sharp';
 import { expect, inject } from 'vitest';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { type Program, secrets } from '../../testing/programs.ts';
-import { makeVideo } from '../../testing/media.ts';
+import { makeSmallSources } from '../../testing/stage/service.ts';
 
 // What the program itself needs to run on real media: folders as buckets, a database, and a source of each kind.
 
@@ -22,9 +21,7 @@ export async function prepareService(): Promise<ServiceUnderTest> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-service-'));
   const folder = (name: string) => join(dir, name);
   for (const name of ['source', 'media', 'work', 'notes']) await mkdir(folder(name));
-  await makeVideo({ path: folder('source/clip.mp4'), seconds: 2, width: 128, height: 72 });
-  const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
-  await sharp({ create }).png().toFile(folder('source/red.png'));
+  await makeSmallSources(folder('source'));
   const database = inject('postgres') ? await migratedDatabase() : null;
   const databaseUrl = database?.url ?? '';
   return {
@@ -46,10 +43,12 @@ export async function prepareService(): Promise<ServiceUnderTest> {
   };
 }
 
+type Reached = Pick<Program, 'url'>;
+
 export const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
 
 /** Submits what must be a new job; its id. */
-export async function submit(program: Program, body: object): Promise<string> {
+export async function submit(program: Reached, body: object): Promise<string> {
   const answer = await fetch(`${program.url}/api/jobs`, { method: 'POST', headers, body: JSON.stringify(body) });
   expect(answer.status).toBe(202);
   return ((await answer.json()) as { job_id: string }).job_id;
@@ -57,11 +56,11 @@ export async function submit(program: Program, body: object): Promise<string> {
 
 /** The job as `GET /api/jobs/{id}` shows it. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of it
-export async function job(program: Program, id: string): Promise<any> {
+export async function job(program: Reached, id: string): Promise<any> {
   return (await fetch(`${program.url}/api/jobs/${id}`, { headers })).json();
 }
 
-export const finished = (program: Program, id: string) =>
+export const finished = (program: Reached, id: string) =>
   until(
     () => job(program, id),
     ({ status }) => status === 'completed' || status === 'failed',
