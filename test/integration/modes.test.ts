@@ -167,13 +167,6 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     expect(server.output() + worker.output()).not.toMatch(/"level":"(?:error|fatal)"/);
   });
 
-  it('server and worker stop with exit code 0 on SIGTERM', async () => {
-    for (const mode of ['server', 'worker', 'all']) {
-      const program = await startProgram({ args: [`--mode=${mode}`], env });
-      expect([mode, await stopped(program)]).toEqual([mode, 0]);
-    }
-  });
-
   it('server and worker end at once on a second signal', async () => {
     const proxy = await startProxy(database.url);
     const program = await startProgram({
@@ -187,13 +180,6 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     program.signal('SIGTERM');
     expect(await program.ended).toBe(130);
     await proxy.close();
-  });
-
-  it('C10.10: --mode wins over MODE', async () => {
-    const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
-    expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
-    const port = /"port":(\d+)/.exec(worker.output())?.[1];
-    expect(port).toBeUndefined();
   });
 
   it('C24.7: a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
