@@ -2,9 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page, type Request } from 'playwright-core';
 import sharp from 'sharp';
-import { findProgram } from './servers.ts';
+import { onTestFinished } from 'vitest';
+import { onStage } from './stage/stage.ts';
 
-// A headless Chromium for tests of the pages.
+export { chromiumPath } from './stage/chromium.ts';
+
+// The headless Chromium in which all test files of a run open their pages, each with a profile of its own.
 
 /** The parts of the DOM that functions running inside the page use; the project compiles without the DOM's types. */
 declare const document: {
@@ -21,28 +24,17 @@ interface Video {
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** How long a page may take for what takes a second: time limits are for hangs. */
+const hangMs = 90_000;
 const screenshots = join(import.meta.dirname, '../test-results');
 
-/** The browser of this machine; null without one: suites then use `describe.skipIf(chromiumPath === null)`. */
-export const chromiumPath = names.map((name) => findProgram(name)).find((path) => path !== null) ?? null;
+let connected: Promise<Browser> | undefined;
 
-/** Starts the browser with an empty profile and without requests of its own. */
-export async function openBrowser(): Promise<Browser> {
-  if (chromiumPath === null) throw new Error('no Chromium on this machine');
-  return await chromium.launch({
-    executablePath: chromiumPath,
-    args: [
-      // The sandbox does not start as root.
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--disable-sync',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--autoplay-policy=no-user-gesture-required',
-    ],
-  });
+/** The browser of this run; files that follow one another in a process use one connection. */
+async function theBrowser(): Promise<Browser> {
+  if (connected !== undefined && (await connected).isConnected()) return await connected;
+  connected = onStage('browser').then(({ wsEndpoint }) => chromium.connect(wsEndpoint));
+  return await connected;
 }
 
 export interface SentRequest {
@@ -57,19 +49,41 @@ export interface WatchedPage {
   readonly requests: () => Promise<SentRequest[]>;
   /** Uncaught exceptions of the page's scripts. */
   readonly errors: string[];
+  /** What the browser says in its console: errors and warnings. */
+  readonly complaints: string[];
 }
 
-/** A page with its own profile; close its context after use. */
-export async function openPage(browser: Browser, viewport = { width: 1280, height: 900 }): Promise<WatchedPage> {
-  const context = await browser.newContext({ viewport });
+/** A frame has both attributes: older browsers know one of them. */
+const remarkOnFrames = `Allow attribute will take precedence over 'allowfullscreen'.`;
+
+export const desktop = { width: 1280, height: 860 };
+export const phone = { width: 390, height: 844 };
+type Viewport = typeof desktop;
+
+/** A page with a profile of its own until the test ends. */
+export async function openPage(viewport: Viewport = desktop): Promise<WatchedPage> {
+  const watched = await openLastingPage(viewport);
+  onTestFinished(() => watched.page.context().close());
+  return watched;
+}
+
+/** A page with a profile of its own; its context is closed by who opened it. */
+export async function openLastingPage(viewport: Viewport = desktop): Promise<WatchedPage> {
+  const context = await (await theBrowser()).newContext({ viewport });
+  context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
   const sent: Request[] = [];
   const errors: string[] = [];
+  const complaints: string[] = [];
   page.on('request', (request) => sent.push(request));
   page.on('pageerror', (error) => {
     if (!isOfDestroyedShaka(error)) errors.push(error.message);
   });
-  return { page, errors, requests: () => Promise.all(sent.map(toSent)) };
+  page.on('console', (message) => {
+    const isRemark = message.text() === remarkOnFrames;
+    if (['error', 'warning'].includes(message.type()) && !isRemark) complaints.push(message.text());
+  });
+  return { page, errors, complaints, requests: () => Promise.all(sent.map(toSent)) };
 }
 
 /**
@@ -137,14 +151,13 @@ export function differenceOf(a: ShownFrame, b: ShownFrame): number {
   return a.pixels.reduce((sum, value, index) => sum + Math.abs(value - (b.pixels[index] ?? 0)), 0) / a.pixels.length;
 }
 
-/** Waits until the page's video has played to `seconds`. @throws Error with the page's message when it does not */
+/** Waits until the page's video has played to `seconds`. @throws Error with the page's text when it does not */
 export async function waitForTime(page: Page, seconds: number): Promise<void> {
   try {
-    await page.waitForFunction((time) => (document.querySelector('video')?.currentTime ?? 0) >= time, seconds, {
-      timeout: 60_000,
-    });
+    await page.waitForFunction((time) => (document.querySelector('video')?.currentTime ?? 0) >= time, seconds);
   } catch (cause) {
-    throw new Error(`the video did not reach ${seconds} s; the page shows: ${await messageOf(page)}`, { cause });
+    const shown = await page.locator('body').innerText();
+    throw new Error(`the video did not reach ${seconds} s; the page shows: ${shown.slice(0, 1000)}`, { cause });
   }
 }
 
@@ -164,18 +177,6 @@ export async function pauseAt(page: Page, seconds: number): Promise<void> {
     if (video !== null) video.currentTime = time;
   }, seconds);
   await page.waitForFunction(() => document.querySelector('video')?.seeking === false);
-}
-
-/** Opens the panel of the player page with its menus, where it is closed. */
-export async function openMenus(page: Page): Promise<void> {
-  if (await page.locator('#panel').isHidden()) await page.click('#settings');
-}
-
-/** The message over the video: kind, title and text; '' without a message. */
-export async function messageOf(page: Page): Promise<string> {
-  const message = page.locator('#message');
-  if (await message.isHidden()) return '';
-  return `${await message.getAttribute('data-kind')}: ${(await message.innerText()).replaceAll(/\s+/g, ' ')}`;
 }
 
 /** Writes a screenshot of the whole page to `test-results/player/`, or to another folder there. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
+import { keepScreenshot, openPage, type WatchedPage } from './browser.ts';
 
 // What tests do with a page of the console, as a person would.
 
@@ -41,3 +42,40 @@ export const goTo = (page: Page, fragment: string) => page.evaluate(`location.ha
 /** What has the focus: the name, else the id, else the text of an element. */
 export const focusedIn = (page: Page) =>
   page.evaluate<string>('(({ name, id, textContent }) => name || id || textContent)(document.activeElement)');
+
+interface Look {
+  readonly size: { readonly width: number; readonly height: number };
+  readonly scheme: 'light' | 'dark';
+}
+
+/** Opens an address in colours of a scheme, until the test ends. */
+export async function openIn({ size, scheme }: Look, url: string): Promise<WatchedPage> {
+  const watched = await openPage(size);
+  await watched.page.emulateMedia({ colorScheme: scheme });
+  await watched.page.goto(url);
+  return watched;
+}
+
+/** Views by name: the fragment of the address, and the selector of what is shown when it is whole. */
+export type Views = Readonly<Record<string, readonly [fragment: string, shown: string]>>;
+
+/** What axe finds wrong with each view of a page that is signed in, and views that are wider than the window. */
+export async function faultsOfViews(page: Page, views: Views, look: string): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [name, [fragment, shown]] of Object.entries(views)) {
+    await goTo(page, fragment);
+    await page.locator(shown).first().waitFor();
+    await page.waitForLoadState('networkidle');
+    await keepScreenshot(page, `${name}-${look}`, 'console');
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    if (overflow !== 0) faults.push(`${name}: ${overflow} pixels too wide`);
+    faults.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`));
+  }
+  return faults;
+}
+
+/** The origins of all requests of a page. */
+export async function originsOf({ requests }: WatchedPage): Promise<string[]> {
+  const urls = (await requests()).map(({ url }) => new URL(url)).filter(({ protocol }) => protocol !== 'data:');
+  return [...new Set(urls.map(({ origin }) => origin))];
+}

@@ -19,7 +19,8 @@ const usedBy: readonly (readonly [user: string, used: RegExp])[] = [
   ['testing/runner.ts', /^runner\/main\.ts$/],
   ['testing/programs.ts', /^main\.ts$/],
   ['test/integration/player-streams.ts', /^demo\/service\.ts$/],
-  ['test/integration/player-streams.ts', /^web\//],
+  ['testing/player-page.ts', /^web\//],
+  ['testing/console-page.ts', /^web\//],
   ['test/integration/demo-walk.deep.test.ts', /^demo\/page\//],
   ['testing/databases.ts', /\.sql$/],
 ];

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -32,6 +32,7 @@ import type { StorageSettings } from '#platform/config/storage-settings.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { startTracing } from '#platform/telemetry/tracing.ts';
+import { checkout } from '../../testing/checkout.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { startRedis } from '../../testing/servers.ts';
 
@@ -91,9 +92,6 @@ export async function startApi(
   // One of its own: windows and tickets of other tests would count here, and this one may be stopped.
   const redis = inject('redis') ? await startRedis() : null;
   const redisUrl = redis === null ? null : ((await detours.redis?.(redis.url)) ?? redis.url);
-  const webDir = join(folder, 'web');
-  await mkdir(webDir);
-  await writeFile(join(webDir, 'index.html'), '<!doctype html><title>player</title>');
   const d: ServiceDependencies = {
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
@@ -116,7 +114,7 @@ export async function startApi(
     log,
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
-    webDir,
+    webDir: join(checkout, 'web'),
     ...replace,
   };
   const app = await createHttpServer(httpServiceOptions(d));

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { verifyPlaybackToken } from '#domain/playback/token.ts';
@@ -9,7 +8,6 @@ import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under
 
 // `POST /api/console/links`, and where the console is.
 
-const webDir = join(import.meta.dirname, '../../web');
 const key = 'images/ab/photo/0123456789abcdef/large.jpg';
 const now = new Date('2026-01-01T00:07:00Z');
 const lines: Record<string, unknown>[] = [];
@@ -19,7 +17,7 @@ let clock = now;
 
 beforeAll(async () => {
   const log = createLogger({ level: 'info', name: 'test', destination });
-  api = await startApi({ console: 'on' }, { webDir, log, clock: () => clock });
+  api = await startApi({ console: 'on' }, { log, clock: () => clock });
   const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
   await api.putMedia(key, await sharp({ create }).jpeg().toBuffer(), 'image/jpeg');
 });
@@ -91,7 +89,7 @@ it('C31.7: links need an API key, and faults name their field', async () => {
 });
 
 it('C31.7: links are limited for each API key', async () => {
-  const limited = await startApi({ console: 'on' }, { webDir, clock: () => now });
+  const limited = await startApi({ console: 'on' }, { clock: () => now });
   try {
     const body = JSON.stringify({});
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
@@ -112,7 +110,7 @@ it.each([
 ] as const)(
   'C31.1, C31.8: what a server with CONSOLE=%s and the surfaces %j has',
   async (choice, surfaces, expected) => {
-    const server = await startApi({ console: choice, surfaces: new Set(surfaces) }, { webDir });
+    const server = await startApi({ console: choice, surfaces: new Set(surfaces) });
     try {
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"playback": ""}' };
       const [page, links, home] = [
@@ -153,7 +151,7 @@ it.each([
   } as const;
   const store = { bucket: 'sources', s3: { ...settings, ...s3 } };
   const uploads = openUploadBucket({ store, publicEndpoint, prefix: 'uploads/', expiryMs: 60_000, openMax: 1 });
-  const server = await startApi({ console: 'on' }, { webDir, uploads });
+  const server = await startApi({ console: 'on' }, { uploads });
   try {
     const policy = (await server.raw('/console/')).headers.get('content-security-policy') ?? '';
     expect(policy).toContain(`; connect-src 'self' ${origin}; `);

@@ -1,20 +1,16 @@
-import { join } from 'node:path';
-import type { Browser, Page, Request } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
-import { chromiumPath, openBrowser, openPage } from '../../testing/browser.ts';
+import { chromiumPath, openLastingPage, openPage } from '../../testing/browser.ts';
 import { enterConsole, focusedIn, goTo } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 
 // What a person has at hand in the console stays while lists and pages follow the service: focus, place, open texts.
 
-const slow = { timeout: 20_000 };
-const webDir = join(import.meta.dirname, '../../web');
 const waitingJobs = 30;
 let api: ApiUnderTest;
-let browser: Browser;
 let page: Page;
 let running: string;
 
@@ -50,16 +46,15 @@ const insertCancelled = (prefix: string, jobs: number) =>
 
 describe.skipIf(chromiumPath === null)('lists and pages of the console while the service goes on', () => {
   beforeAll(async () => {
-    api = await startApi({ console: 'on' }, { webDir });
+    api = await startApi({ console: 'on' });
     await api.putSource('clip.mp4', 'x');
     for (let number = 1; number <= waitingJobs; number += 1) await submitted(`waiting-${number}`);
     running = await begin('running-reel');
-    browser = await openBrowser();
-    page = (await openPage(browser, { width: 1280, height: 860 })).page;
+    page = (await openLastingPage()).page;
     await enterConsole(page, { url: `${api.url}/console/#/pools`, key: apiKey });
-  }, 120_000);
+  });
   afterAll(async () => {
-    await browser?.close();
+    await page?.context().close();
     await api?.close();
   });
   beforeEach(() => goTo(page, '#/pools'));
@@ -69,13 +64,13 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await goTo(page, '#/jobs');
     await row('running-reel').locator('a').focus();
     await setRunning(57);
-    await expect.poll(() => row('running-reel').innerText(), slow).toContain('57 %');
-    expect(await focusedIn(page)).toBe('running-reel');
+    await expect.poll(() => row('running-reel').innerText()).toContain('57 %');
+    await expect.poll(() => focusedIn(page)).toBe('running-reel');
     const doing = page.locator('.sizer .row', { hasText: 'waiting-' }).locator('.doing');
-    await expect.poll(async () => new Set(await doing.allInnerTexts()), slow).toEqual(new Set(['behind other jobs']));
-    expect(await doing.count()).toBeGreaterThan(15);
+    await expect.poll(async () => new Set(await doing.allInnerTexts())).toEqual(new Set(['behind other jobs']));
+    await expect.poll(() => doing.count()).toBeGreaterThan(15);
     for (let press = 1; press <= 25; press += 1) await page.keyboard.press('ArrowDown');
-    expect(await focusedIn(page)).toBe('waiting-6');
+    await expect.poll(() => focusedIn(page)).toBe('waiting-6');
     const [focused, scroller] = [await row('waiting-6').boundingBox(), await page.locator('.rows').boundingBox()];
     expect((focused?.y ?? 0) + (focused?.height ?? 0)).toBeLessThanOrEqual(
       (scroller?.y ?? 0) + (scroller?.height ?? 0),
@@ -84,27 +79,27 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
 
   it('C31.4: of many jobs that come at once none is left out, and what is in view stays there', async () => {
     await goTo(page, '#/jobs');
-    await expect.poll(count, slow).toBe(`${waitingJobs + 1} jobs`);
+    await expect.poll(count).toBe(`${waitingJobs + 1} jobs`);
     await page.locator('.rows').evaluate((rows) => ((rows as unknown as { scrollTop: number }).scrollTop = 200));
     const top = async () => (await row('waiting-20').boundingBox())?.y;
     const before = await top();
     await insertCancelled('at-once-', 130);
-    await expect.poll(count, slow).toBe(`${waitingJobs + 131} jobs`);
-    expect(await top()).toBe(before);
+    await expect.poll(count).toBe(`${waitingJobs + 131} jobs`);
+    await expect.poll(() => top()).toBe(before);
     await goTo(page, '#/jobs?status=failed');
     await page.locator('.empty a').focus();
     const polled = () => page.waitForResponse((answer) => answer.url().includes('status=failed'));
     await polled();
     await polled();
-    expect(await focusedIn(page)).toBe('Every job');
+    await expect.poll(() => focusedIn(page)).toBe('Every job');
     // Submitted before the others, it is listed after them when it comes to match.
     const [older, younger] = [await begin('older'), await begin('younger')];
     await sql(`update jobs set status = 'failed' where id = $1`, [younger]);
-    await row('younger').waitFor(slow);
+    await row('younger').waitFor();
     await sql(`update jobs set status = 'failed' where id = $1`, [older]);
-    await row('older').waitFor(slow);
+    await row('older').waitFor();
     const hashes = () => page.locator('.sizer .row[aria-rowindex="3"] a').innerText();
-    await expect.poll(hashes, slow).toBe('older');
+    await expect.poll(hashes).toBe('older');
   });
 
   it('C31.4: a filter that is chosen keeps the focus, and the hash that was typed before', async () => {
@@ -112,16 +107,18 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await page.fill('input[name=hash]', 'waiting-3');
     await page.focus('select[name=status]');
     await page.keyboard.press('ArrowDown');
+    await expect.poll(() => page.url()).toMatch(/\?status=queued&hash=waiting-3$|\?hash=waiting-3&status=queued$/);
+    await expect.poll(count).toBe('1 job');
     await expect
-      .poll(() => page.url(), slow)
-      .toMatch(/\?status=queued&hash=waiting-3$|\?hash=waiting-3&status=queued$/);
-    await expect.poll(count, slow).toBe('1 job');
-    expect([await focusedIn(page), await page.inputValue('input[name=hash]')]).toEqual(['status', 'waiting-3']);
+      .poll(async () => [await focusedIn(page), await page.inputValue('input[name=hash]')])
+      .toEqual(['status', 'waiting-3']);
     await page.focus('.skip');
     await page.keyboard.press('Enter');
-    expect([await focusedIn(page), await page.inputValue('select[name=status]')]).toEqual(['main', 'queued']);
+    await expect
+      .poll(async () => [await focusedIn(page), await page.inputValue('select[name=status]')])
+      .toEqual(['main', 'queued']);
     await page.goBack();
-    await expect.poll(() => page.inputValue('select[name=status]'), slow).toBe('');
+    await expect.poll(() => page.inputValue('select[name=status]')).toBe('');
   });
 
   it('C31.5: the button of a job keeps the focus while it runs, and its end stands once in the timeline', async () => {
@@ -130,22 +127,22 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await goTo(page, `#/jobs/${id}`);
     await page.locator('.actions >> text=Cancel').focus();
     await sql('update jobs set progress = 60 where id = $1', [id]);
-    await expect.poll(() => page.locator('.percent').innerText(), slow).toBe('60 %');
-    expect(await focusedIn(page)).toBe('Cancel');
+    await expect.poll(() => page.locator('.percent').innerText()).toBe('60 %');
+    await expect.poll(() => focusedIn(page)).toBe('Cancel');
     await page.keyboard.press('Enter');
     await page.locator('dialog').waitFor();
     await page.goBack();
-    await page.locator('.pool').first().waitFor(slow);
-    expect(await page.locator('dialog').count()).toBe(0);
+    await page.locator('.pool').first().waitFor();
+    await expect.poll(() => page.locator('dialog').count()).toBe(0);
     await page.goForward();
-    await page.locator('.percent').waitFor(slow);
+    await page.locator('.percent').waitFor();
     await api.call(`/api/jobs/${id}/cancel`, { method: 'POST' });
-    await expect.poll(() => page.locator('.title-line .badge').innerText(), slow).toBe('cancelled');
+    await expect.poll(() => page.locator('.title-line .badge').innerText()).toBe('cancelled');
     const ends = page.locator('.timeline li', { hasText: 'cancelled, attempt 2' });
-    expect(await ends.count()).toBe(1);
-    expect(await page.locator('.actions button').count()).toBe(0);
+    await expect.poll(() => ends.count()).toBe(1);
+    await expect.poll(() => page.locator('.actions button').count()).toBe(0);
     await goTo(page, '#/jobs?hash=second-attempt');
-    await expect.poll(() => row('second-attempt').innerText(), slow).toContain('video:cover · attempt 2');
+    await expect.poll(() => row('second-attempt').innerText()).toContain('video:cover · attempt 2');
   });
 
   it('C31.5: open texts of a job stay open while its webhook is waited for, and markup in them is text', async () => {
@@ -157,8 +154,8 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
       JSON.stringify({ details: { log_tail: tail } }),
     ]);
     await goTo(page, `#/jobs/${id}`);
-    await page.locator('.error-card summary').click(slow);
-    await page.locator('.webhook-body summary').click(slow);
+    await page.locator('.error-card summary').click();
+    await page.locator('.webhook-body summary').click();
     await sql(
       `insert into webhook_attempts (event_id, attempt, started_at, duration_ms, error)
        select id, number, now(), 84, '<i>refused ' || number || '</i>'
@@ -166,11 +163,11 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
       [id],
     );
     await expect
-      .poll(() => page.locator('.attempts li').allInnerTexts(), slow)
+      .poll(() => page.locator('.attempts li').allInnerTexts())
       .toEqual([2, 1].map((number) => expect.stringContaining(`<i>refused ${number}</i>`)));
-    expect(await page.locator('.error-card pre').innerText()).toBe(tail);
-    expect(await page.locator('.webhook-body pre').innerText()).toContain(id);
-    expect(await page.locator('.view img, .view b, .view i').count()).toBe(0);
+    await expect.poll(() => page.locator('.error-card pre').innerText()).toBe(tail);
+    await expect.poll(() => page.locator('.webhook-body pre').innerText()).toContain(id);
+    await expect.poll(() => page.locator('.view img, .view b, .view i').count()).toBe(0);
   });
 
   it('C31.5: a media whose preview comes after its cover plays it under the pointer, and an old job goes on', async () => {
@@ -191,60 +188,58 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     const old = await begin('old-job');
     await goTo(page, '#/media');
     const tile = (hash: string) => page.locator('.tile', { hasText: hash });
-    await tile('two-steps').locator('img[src]').waitFor(slow);
+    await tile('two-steps').locator('img[src]').waitFor();
     await made('preview');
     await insertCancelled('younger-', 25);
-    await tile('younger-25').waitFor(slow);
+    await tile('younger-25').waitFor();
     await sql('update jobs set progress = 61 where id = $1', [old]);
-    await expect.poll(() => tile('old-job').innerText(), slow).toContain('61 %');
+    await expect.poll(() => tile('old-job').innerText()).toContain('61 %');
     const tiles = await page.locator('.tile').count();
     await page.click('text=Show more');
-    await expect.poll(() => page.locator('.tile').count(), slow).toBeGreaterThan(tiles);
+    await expect.poll(() => page.locator('.tile').count()).toBeGreaterThan(tiles);
     await tile('two-steps').hover();
     const image = tile('two-steps').locator('img');
-    await expect.poll(() => image.getAttribute('src'), slow).toContain(encoded('preview'));
+    await expect.poll(() => image.getAttribute('src')).toContain(encoded('preview'));
     await page.hover('h1');
-    await expect.poll(() => image.getAttribute('src'), slow).toContain(encoded('cover'));
+    await expect.poll(() => image.getAttribute('src')).toContain(encoded('cover'));
   });
 
   it('C31.4: a page that cannot be loaded says so, and is loaded by another try', async () => {
     await goTo(page, '#/media/%E0');
-    await expect.poll(() => page.locator('.empty h2').innerText(), slow).toBe('This could not be loaded');
+    await expect.poll(() => page.locator('.empty h2').innerText()).toBe('This could not be loaded');
     await page.route('**/api/media/waiting-1', (route) => route.fulfill({ status: 503, json: { detail: 'Later.' } }));
     await goTo(page, '#/media/waiting-1');
-    await expect.poll(() => page.locator('.empty').innerText(), slow).toMatch(/could not be loaded\s+Later\./);
+    await expect.poll(() => page.locator('.empty').innerText()).toMatch(/could not be loaded\s+Later\./);
     await page.unrouteAll();
     await page.click('text=Try again');
-    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe('waiting-1');
+    await expect.poll(() => page.locator('.view h1').innerText()).toBe('waiting-1');
   });
 
   it('C31.4, C31.15: how long ago something was goes on while nothing else changes', async () => {
-    const other = await openPage(browser);
-    onTestFinished(() => other.page.context().close());
+    const other = await openPage();
     await other.page.clock.install();
     await enterConsole(other.page, { url: `${api.url}/console/#/pools`, key: apiKey });
     const longest = other.page.locator('.pool[data-pool=default] .numbers > div', { hasText: 'Longest wait' });
-    await expect.poll(() => longest.innerText(), slow).toMatch(/\d (?:s|min)$/);
+    await expect.poll(() => longest.innerText()).toMatch(/\d (?:s|min)$/);
     await other.page.clock.fastForward(5 * 3_600_000);
-    await expect.poll(() => longest.innerText(), slow).toMatch(/\b5 h/);
+    await expect.poll(() => longest.innerText()).toMatch(/\b5 h/);
     await goTo(other.page, '#/jobs?status=cancelled');
     const first = other.page.locator('.cell-time').nth(1);
-    await expect.poll(() => first.innerText(), slow).toBe('5 h ago');
+    await expect.poll(() => first.innerText()).toBe('5 h ago');
     await other.page.clock.fastForward(3 * 3_600_000);
-    await expect.poll(() => first.innerText(), slow).toBe('8 h ago');
+    await expect.poll(() => first.innerText()).toBe('8 h ago');
     await other.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await goTo(other.page, `#/jobs/${running}`);
     await other.page.click('[aria-label="Copy the id"]');
     const toast = other.page.locator('.toast');
-    await expect.poll(() => toast.allInnerTexts(), slow).toEqual(['Copied.']);
-    expect(await other.page.evaluate('navigator.clipboard.readText()')).toBe(running);
+    await expect.poll(() => toast.allInnerTexts()).toEqual(['Copied.']);
+    await expect.poll(() => other.page.evaluate('navigator.clipboard.readText()')).toBe(running);
     await other.page.clock.fastForward(7000);
-    await expect.poll(() => toast.count(), slow).toBe(0);
+    await expect.poll(() => toast.count()).toBe(0);
   });
 
   it('C31.4: a view that was left, or is in the background, asks the service for nothing', async () => {
-    const other = await openPage(browser);
-    onTestFinished(() => other.page.context().close());
+    const other = await openPage();
     await other.page.clock.install();
     await enterConsole(other.page, { url: `${api.url}/console/#/pools`, key: apiKey });
     const views = [
@@ -272,15 +267,15 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     };
     for (const [view, shown] of views) {
       await goTo(other.page, view);
-      await other.page.locator(shown).first().waitFor(slow);
+      await other.page.locator(shown).first().waitFor();
       await other.page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`);
       if (!view.startsWith('#/jobs/'))
-        expect([view, await askedInAMinute()]).toEqual([view, new Set(['/api/profiles'])]);
+        await expect.poll(async () => [view, await askedInAMinute()]).toEqual([view, new Set(['/api/profiles'])]);
       await other.page.evaluate('delete document.hidden');
     }
     await goTo(other.page, '#/profiles');
-    await other.page.locator('tbody tr').first().waitFor(slow);
-    expect(await askedInAMinute()).toEqual(new Set(['/api/profiles']));
+    await other.page.locator('tbody tr').first().waitFor();
+    await expect.poll(() => askedInAMinute()).toEqual(new Set(['/api/profiles']));
   });
 
   it('C31.3: a key that is not accepted any longer is forgotten, and what was shown with it', async () => {
@@ -288,14 +283,14 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await page.click('.actions >> text=Cancel');
     await page.route('**/api/jobs/**', (route) => route.fulfill({ status: 401, json: {} }));
     await page.click('dialog >> text=Cancel the job');
+    await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('This key is not accepted any longer.');
     await expect
-      .poll(() => page.locator('#sign-in-fault').innerText(), slow)
-      .toBe('This key is not accepted any longer.');
-    expect([await page.locator('#main').innerHTML(), await page.title()]).toEqual(['', 'Reelwright']);
+      .poll(async () => [await page.locator('#main').innerHTML(), await page.title()])
+      .toEqual(['', 'Reelwright']);
     await page.unrouteAll();
     await page.fill('#key', apiKey);
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe('running-reel');
-    expect(await page.locator('#sign-in-fault').isVisible()).toBe(false);
+    await expect.poll(() => page.locator('.view h1').innerText()).toBe('running-reel');
+    await expect.poll(() => page.locator('#sign-in-fault').isVisible()).toBe(false);
   });
 });

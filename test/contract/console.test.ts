@@ -1,23 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jobErrorCodes } from '#domain/errors.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
-import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
-import { faultsOf, goTo } from '../../testing/console-page.ts';
+import { chromiumPath, desktop, keepScreenshot, phone } from '../../testing/browser.ts';
+import { checkout } from '../../testing/checkout.ts';
+import { faultsOf, faultsOfViews, goTo, openIn, originsOf, type Views } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { partlyFailedResults } from './results.ts';
 
 // The console in a real Chromium, over an API with jobs of every kind.
 
-/** The tests share two cores with servers and browsers. */
-const slow = { timeout: 20_000 };
-const webDir = join(import.meta.dirname, '../../web');
-const desktop = { width: 1280, height: 860 };
-const phone = { width: 390, height: 844 };
 let api: ApiUnderTest;
 const ids: Record<string, string> = {};
 
@@ -87,9 +83,9 @@ async function setRunning(progress: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  api = await startApi({ console: 'on' }, { webDir });
+  api = await startApi({ console: 'on' });
   await makeJobs();
-}, 60_000);
+});
 afterAll(() => api?.close());
 
 it('C31.2: the console runs under a policy without inline script or style, and loads no other host', async () => {
@@ -107,7 +103,7 @@ it('C31.2: the console runs under a policy without inline script or style, and l
 
 it('C31.5: the advice of the console for each error of a job is the one of the page of error codes', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/reference/errors.md'), 'utf8');
-  const advice = await import(`${webDir}/console/advice.js`);
+  const advice = await import(join(checkout, 'web/console/advice.js'));
   const { jobAdvice } = advice as { jobAdvice: Record<string, string> };
   const written = jobErrorCodes.map((code) => {
     const cells =
@@ -131,24 +127,9 @@ async function signIn(page: Page): Promise<void> {
 }
 
 describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser?.close());
-
-  async function visit(fragment: string, viewport = desktop, colorScheme: 'light' | 'dark' = 'light') {
-    const watched = await openPage(browser, viewport);
-    onTestFinished(() => watched.page.context().close());
-    const { page } = watched;
-    const complaints: string[] = [];
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-    });
-    await page.emulateMedia({ colorScheme });
-    await page.goto(`${api.url}/console/${fragment}`);
-    return { ...watched, complaints };
-  }
+  const light = { size: desktop, scheme: 'light' } as const;
+  const visit = (fragment: string, look: Parameters<typeof openIn>[0] = light) =>
+    openIn(look, `${api.url}/console/${fragment}`);
 
   /** Opens a view as someone who is signed in. */
   async function enter(...place: Parameters<typeof visit>) {
@@ -157,47 +138,27 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     return watched;
   }
 
-  const views: [string, () => string, string][] = [
-    ['media', () => '#/media', '.tile img[src]'],
-    ['jobs', () => '#/jobs', '.sizer .row'],
-    ['job-failed', () => `#/jobs/${ids['failed']}`, '.error-card'],
-    ['job-running', () => `#/jobs/${ids['running']}`, '.card .progress'],
-    ['medium', () => '#/media/harbour-at-dawn', '.shot img[src]'],
-    ['submit', () => '#/new', '.form'],
-    [
-      'images',
-      () => `#/images?key=${encodeURIComponent('videos/ab/night-market/0123456789abcdef/cover.jpg')}`,
-      '.shown-image',
-    ],
-  ];
-  const looks = [
-    { scheme: 'light', name: 'desktop', size: desktop },
-    { scheme: 'dark', name: 'desktop', size: desktop },
-    { scheme: 'dark', name: 'phone', size: phone },
-  ] as const;
-
-  it.each(looks)(
-    'C31.9, C31.2: axe finds no fault of any view on a $name in $scheme colours, and the policy reports none',
-    async ({ scheme, name, size }) => {
-      const { page, complaints, errors, requests } = await visit('', size, scheme);
-      expect(await faultsOf(page)).toEqual([]);
-      await keepScreenshot(page, `sign-in-${name}-${scheme}`, 'console');
-      await signIn(page);
-      for (const [view, fragment, shown] of views) {
-        await page.evaluate(`location.hash = ${JSON.stringify(fragment())}`);
-        await page.locator(shown).first().waitFor(slow);
-        await page.waitForLoadState('networkidle');
-        await keepScreenshot(page, `${view}-${name}-${scheme}`, 'console');
-        expect.soft([view, await faultsOf(page)]).toEqual([view, []]);
-        expect
-          .soft([view, await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')])
-          .toEqual([view, 0]);
-      }
-      expect([complaints, errors]).toEqual([[], []]);
-      const hosts = (await requests()).map(({ url }) => new URL(url)).filter(({ protocol }) => protocol !== 'data:');
-      expect(new Set(hosts.map(({ origin }) => origin))).toEqual(new Set([api.url]));
+  it.each([light, { size: phone, scheme: 'dark' } as const])(
+    'C31.9, C31.2: axe finds no fault of any view in %j, and the policy reports none',
+    async (look) => {
+      const watched = await visit('', look);
+      const name = `${look.size.width}-${look.scheme}`;
+      expect(await faultsOf(watched.page)).toEqual([]);
+      await keepScreenshot(watched.page, `sign-in-${name}`, 'console');
+      await signIn(watched.page);
+      const image = encodeURIComponent('videos/ab/night-market/0123456789abcdef/cover.jpg');
+      const views: Views = {
+        media: ['#/media', '.tile img[src]'],
+        jobs: ['#/jobs', '.sizer .row'],
+        'job-failed': [`#/jobs/${ids['failed']}`, '.error-card'],
+        'job-running': [`#/jobs/${ids['running']}`, '.card .progress'],
+        medium: ['#/media/harbour-at-dawn', '.shot img[src]'],
+        submit: ['#/new', '.form'],
+        images: [`#/images?key=${image}`, '.shown-image'],
+      };
+      expect(await faultsOfViews(watched.page, views, name)).toEqual([]);
+      expect([watched.complaints, watched.errors, await originsOf(watched)]).toEqual([[], [], [api.url]]);
     },
-    120_000,
   );
 
   it('C31.3: the API key is in no storage, cookie or address, and only requests of the API carry it', async () => {
@@ -214,7 +175,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     }
     await page.reload();
     await page.locator('#sign-in').waitFor();
-    expect(await page.locator('.view').count()).toBe(0);
+    await expect.poll(() => page.locator('.view').count()).toBe(0);
   });
 
   it('C31.3: a wrong key is refused at its field, and signing out forgets what was shown', async () => {
@@ -224,7 +185,9 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('This is not an API key of the server.');
     await signIn(page);
     await page.click('#sign-out');
-    expect([await page.locator('#main').innerHTML(), await page.locator('#sign-in').isVisible()]).toEqual(['', true]);
+    await expect
+      .poll(async () => [await page.locator('#main').innerHTML(), await page.locator('#sign-in').isVisible()])
+      .toEqual(['', true]);
   });
 
   it('C31.4: the list shows status, progress and why a job waits, and follows changes', async () => {
@@ -232,18 +195,18 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await setRunning(42);
     const row = (hash: string) => page.locator('.sizer .row', { hasText: hash });
     await expect
-      .poll(() => row('running-reel').innerText(), slow)
+      .poll(() => row('running-reel').innerText())
       .toMatch(/processing[\s\S]*42 %[\s\S]*encoding, about 3 min left/);
-    await expect.poll(() => row('waiting-reel').locator('.doing').innerText(), slow).toMatch(/queue|behind|pool/);
+    await expect.poll(() => row('waiting-reel').locator('.doing').innerText()).toMatch(/queue|behind|pool/);
     await setRunning(57);
-    await expect.poll(() => row('running-reel').innerText(), slow).toContain('57 %');
+    await expect.poll(() => row('running-reel').innerText()).toContain('57 %');
     await setRunning(42);
     await page.selectOption('select[name=status]', 'failed');
-    await expect.poll(() => page.locator('.sizer .row').count(), slow).toBe(1);
-    expect(await page.locator('.count').innerText()).toBe('1 job');
+    await expect.poll(() => page.locator('.sizer .row').count()).toBe(1);
+    await expect.poll(() => page.locator('.count').innerText()).toBe('1 job');
     await page.fill('input[name=hash]', 'nothing-has-this-hash');
     await page.press('input[name=hash]', 'Enter');
-    await expect.poll(() => page.locator('.empty h2').innerText(), slow).toBe('No job matches');
+    await expect.poll(() => page.locator('.empty h2').innerText()).toBe('No job matches');
   });
 
   it('C31.4: the arrow keys walk through the list, and Enter opens a job', async () => {
@@ -253,22 +216,20 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowUp');
     const second = await page.locator('.sizer .row[aria-rowindex="3"] a').innerText();
-    expect(await page.evaluate('document.activeElement.textContent')).toBe(second);
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe(second);
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe(second);
+    await expect.poll(() => page.locator('.view h1').innerText()).toBe(second);
   });
 
   it('C31.5: the page of a failed job says what to do, and a retry leads to the new jobs', async () => {
     const { page } = await enter(`#/jobs/${ids['failed']}`);
     const card = page.locator('.error-card');
-    await expect
-      .poll(() => card.innerText(), slow)
-      .toContain('Check the media bucket and its key; then retry the jobs.');
-    await expect.poll(() => page.locator('.side').innerText(), slow).toContain('https://example.com/hooks/media');
-    expect(await page.locator('.stages').innerText()).toMatch(/cover\s+ready\s+preview\s+storage_error/);
+    await expect.poll(() => card.innerText()).toContain('Check the media bucket and its key; then retry the jobs.');
+    await expect.poll(() => page.locator('.side').innerText()).toContain('https://example.com/hooks/media');
+    await expect.poll(() => page.locator('.stages').innerText()).toMatch(/cover\s+ready\s+preview\s+storage_error/);
     await page.click('text=Retry');
-    await expect.poll(() => page.url(), slow).toContain('#/jobs?hash=broken-reel');
-    await expect.poll(() => page.locator('.sizer .row').count(), slow).toBe(3);
+    await expect.poll(() => page.url()).toContain('#/jobs?hash=broken-reel');
+    await expect.poll(() => page.locator('.sizer .row').count()).toBe(3);
   });
 
   it('C31.5: an active job is followed by its events, and cancelled after a confirmation', async () => {
@@ -279,10 +240,10 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     expect(await faultsOf(page)).toEqual([]);
     await page.click('dialog >> text=Keep it');
     await api.d.jobs.claim({ jobId: id, attempt: 1, owner: 'test', leaseMs: 60_000 });
-    await expect.poll(() => page.locator('.timeline').innerText(), slow).toContain('processing');
+    await expect.poll(() => page.locator('.timeline').innerText()).toContain('processing');
     await page.click('.actions >> text=Cancel');
     await page.click('dialog >> text=Cancel the job');
-    await expect.poll(() => page.locator('.title-line .badge').innerText(), slow).toBe('cancelled');
+    await expect.poll(() => page.locator('.title-line .badge').innerText()).toBe('cancelled');
     expect((await api.call(`/api/jobs/${id}`)).json.status).toBe('cancelled');
   });
 
@@ -303,9 +264,9 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await pool.query(`update webhook_events set next_attempt_at = null where job_id = $1`, [id]);
     await pool.query(`update jobs set callback_status = 'callback_failed' where id = $1`, [id]);
     const { page } = await enter(`#/jobs/${id}`);
-    await expect.poll(() => page.locator('.attempts').innerText(), slow).toMatch(/HTTP 500\s+.*, 84 ms/);
+    await expect.poll(() => page.locator('.attempts').innerText()).toMatch(/HTTP 500\s+.*, 84 ms/);
     await page.click('text=Deliver again');
-    await expect.poll(() => page.locator('.side').innerText(), slow).toContain('waits for its delivery');
+    await expect.poll(() => page.locator('.side').innerText()).toContain('waits for its delivery');
   });
 
   it('C31.5: the rungs of a stream stand side by side with their bits and the score of each', async () => {
@@ -322,9 +283,9 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await api.complete(id, { ...results, video_tracks: scored, warnings });
     const { page } = await enter(`#/jobs/${id}`);
     const rows = page.locator('tbody tr', { hasText: 'Video' });
-    await expect.poll(() => rows.count(), slow).toBe(scored.length);
-    expect(await rows.first().innerText()).toContain('VMAF 95, CRF 23');
-    expect(await page.locator('.view').innerText()).not.toContain('A profile with quality');
+    await expect.poll(() => rows.count()).toBe(scored.length);
+    await expect.poll(() => rows.first().innerText()).toContain('VMAF 95, CRF 23');
+    await expect.poll(() => page.locator('.view').innerText()).not.toContain('A profile with quality');
     const widths = await page
       .locator('.bits')
       .evaluateAll((bars) =>
@@ -333,13 +294,15 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
         ),
       );
     expect(widths.filter((share) => share === '100%')).toHaveLength(1);
-    expect(await page.locator('tbody').innerText()).toMatch(/Audio\s+en\s+aac, 2 ch[\s\S]*alternate/);
-    expect(await page.locator('.card:has(h2:text-is("Warnings"))').innerText()).toMatch(/odd_source\s+It is <odd>\./);
+    await expect.poll(() => page.locator('tbody').innerText()).toMatch(/Audio\s+en\s+aac, 2 ch[\s\S]*alternate/);
+    await expect
+      .poll(() => page.locator('.card:has(h2:text-is("Warnings"))').innerText())
+      .toMatch(/odd_source\s+It is <odd>\./);
     expect(await faultsOf(page)).toEqual([]);
     await goTo(page, '#/media');
     const tile = page.locator('.tile', { hasText: 'scored' });
     await expect
-      .poll(() => tile.innerText(), slow)
+      .poll(() => tile.innerText())
       .toMatch(/\d+ (?:s|min)\s+scored\s+\d+p · (?:encrypted · )?(?:now|.* ago)/);
   });
 
@@ -350,18 +313,18 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await api.putMedia(key, bytes, 'image/jpeg');
     await api.complete(id, { key, format: 'jpg', size: bytes.length, width: 640, height: 360, timestamp_sec: 4 });
     const { page } = await enter(`#/jobs/${id}`);
-    await page.locator('.shot a[href*="/thumb/"]').first().waitFor(slow);
-    expect(await page.locator('.shot').innerText()).toMatch(/cover\s+640 × 360 · \d+(?:\.\d)? k?B/);
-    expect(await page.locator('.notice').count()).toBe(0);
+    await page.locator('.shot a[href*="/thumb/"]').first().waitFor();
+    await expect.poll(() => page.locator('.shot').innerText()).toMatch(/cover\s+640 × 360 · \d+(?:\.\d)? k?B/);
+    await expect.poll(() => page.locator('.notice').count()).toBe(0);
     await api.d.media.delete([key]);
     await page.reload();
     await signIn(page);
     const notice = page.locator('.notice', { hasText: 'missing in the media bucket' });
-    await notice.waitFor(slow);
+    await notice.waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await notice.locator('text=Make them again').click();
-    await expect.poll(() => page.url(), slow).not.toContain(id);
-    await expect.poll(() => page.locator('.side').first().innerText(), slow).toContain('Run again from');
+    await expect.poll(() => page.url()).not.toContain(id);
+    await expect.poll(() => page.locator('.side').first().innerText()).toContain('Run again from');
   });
 
   it('C31.6: what the server refuses stands at its field', async () => {
@@ -371,15 +334,15 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await page.fill('[name=callback_url]', 'nonsense');
     await page.click('text=Submit the job');
     const faults = page.locator('.field-fault:visible');
-    await expect.poll(() => faults.count(), slow).toBe(4);
-    expect((await faults.allInnerTexts()).join('\n')).toMatch(/\/options\/transcode\/encrypt/);
-    expect(await page.locator('[aria-invalid]').count()).toBe(4);
-    expect(await page.evaluate('document.activeElement.name')).toBe('source');
+    await expect.poll(() => faults.count()).toBe(4);
+    await expect.poll(async () => (await faults.allInnerTexts()).join('\n')).toMatch(/\/options\/transcode\/encrypt/);
+    await expect.poll(() => page.locator('[aria-invalid]').count()).toBe(4);
+    await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('source');
     expect(await faultsOf(page)).toEqual([]);
     await keepScreenshot(page, 'submit-faults', 'console');
     await page.fill('[name=options]', '{');
     await page.click('text=Submit the job');
-    await expect.poll(() => faults.allInnerTexts(), slow).toEqual([expect.stringContaining('This is not JSON')]);
+    await expect.poll(() => faults.allInnerTexts()).toEqual([expect.stringContaining('This is not JSON')]);
   });
 
   it('C31.6: the form submits a job and leads to its page', async () => {
@@ -389,17 +352,17 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await page.fill('[name=source]', 'missing.mp4');
     await page.click('text=Submit the job');
     await expect
-      .poll(() => page.locator('.field-fault:visible').innerText(), slow)
+      .poll(() => page.locator('.field-fault:visible').innerText())
       .toContain('Put the object into the source bucket');
     await page.fill('[name=source]', 'clip.mp4');
     await page.click('text=Submit the job');
-    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe('by-the-form');
+    await expect.poll(() => page.locator('.view h1').innerText()).toBe('by-the-form');
   });
 
   it('C31.10: actions are shown of the routes that a server has, and of no other', async () => {
     const { page } = await enter(`#/jobs/${ids['completed']}`);
-    await expect.poll(() => page.locator('text=Run again').count(), slow).toBe(1);
-    expect(await page.locator('#drop-hint').isVisible()).toBe(true);
+    await expect.poll(() => page.locator('text=Run again').count()).toBe(1);
+    await expect.poll(() => page.locator('#drop-hint').isVisible()).toBe(true);
     const other = await visit(`#/jobs/${ids['completed']}`);
     await other.page.route('**/openapi.json', async (route) => {
       const json = (await (await route.fetch()).json()) as { paths: Record<string, object> };
@@ -408,42 +371,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     });
     await signIn(other.page);
     await other.page.locator('.title-line').waitFor();
-    expect(await other.page.locator('text=Run again').count()).toBe(0);
-    expect(await other.page.locator('#drop-hint').isVisible()).toBe(false);
+    await expect.poll(() => other.page.locator('text=Run again').count()).toBe(0);
+    await expect.poll(() => other.page.locator('#drop-hint').isVisible()).toBe(false);
   });
-
-  it('C31.4: ten thousand jobs scroll with a few dozen rows in the page and hardly a long task', async () => {
-    await api.d.database.pool.query(
-      `insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, created_at, finished_at,
-         swept_at)
-       select gen_random_uuid(), 'image:thumbnail', 'many-' || n, 'a.jpg', '{}', 'many ' || n, 'default', 'cancelled',
-         now() - interval '1 day' - interval '1 second' * n, now(), now()
-       from generate_series(1, 10000) as n`,
-    );
-    const { page } = await enter('#/jobs?status=cancelled');
-    await page.locator('.sizer .row').first().waitFor();
-    expect(await page.locator('.count').innerText()).toMatch(/^\d+\+ jobs$/);
-    await page.evaluate(`
-      globalThis.long = [];
-      new PerformanceObserver((list) => {
-        globalThis.long.push(...list.getEntries().map(({ duration }) => duration));
-      }).observe({ type: 'longtask' });
-      globalThis.rowsMax = 0;
-      globalThis.toEnd = setInterval(() => {
-        const scroller = document.querySelector('.rows');
-        scroller.scrollTop += 2600;
-        globalThis.rowsMax = Math.max(globalThis.rowsMax, scroller.querySelectorAll('.row').length);
-      }, 40);
-    `);
-    await expect
-      .poll(() => page.locator('.sizer .row', { hasText: 'many-10000' }).count(), { timeout: 90_000, interval: 500 })
-      .toBe(1);
-    const { long, rowsMax } = await page.evaluate<{ long: number[]; rowsMax: number }>(
-      'clearInterval(globalThis.toEnd), { long: globalThis.long, rowsMax: globalThis.rowsMax }',
-    );
-    expect(rowsMax).toBeLessThan(60);
-    // Of a machine whose two cores also run the server, the database and other tests.
-    expect(long.filter((ms) => ms > 200).length).toBeLessThanOrEqual(3);
-    await keepScreenshot(page, 'jobs-10000', 'console');
-  }, 120_000);
 });

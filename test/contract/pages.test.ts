@@ -1,20 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath, desktop, keepScreenshot, openPage, phone } from '../../testing/browser.ts';
+import { faultsOf, originsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // The pages of the server for people: `/` and `/docs`, also in a real Chromium.
 
-/** The tests share two cores with servers and browsers. */
-const slow = { timeout: 20_000 };
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const webDir = join(import.meta.dirname, '../../web');
 let api: ApiUnderTest;
 beforeAll(async () => {
-  api = await startApi({}, { webDir });
+  api = await startApi();
 });
 afterAll(() => api.close());
 
@@ -31,7 +24,7 @@ describe('`/`', () => {
     ['api' as const, ['docs', 'openapi.json', 'readyz', 'metrics']],
     ['delivery' as const, ['player/', 'readyz', 'metrics']],
   ])('C28.4: the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
-    const server = await startApi({ surfaces: new Set([surface]) }, { webDir });
+    const server = await startApi({ surfaces: new Set([surface]) });
     try {
       const { text } = await server.raw('/');
       expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual(expected);
@@ -59,64 +52,42 @@ describe('`/docs`', () => {
   });
 });
 
+async function visit(path: string, viewport?: { width: number; height: number }) {
+  const watched = await openPage(viewport);
+  await watched.page.goto(`${api.url}${path}`);
+  return watched;
+}
+
 describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser?.close());
-
-  async function visit(path: string, viewport?: { width: number; height: number }) {
-    const watched = await openPage(browser, viewport);
-    onTestFinished(() => watched.page.context().close());
-    const complaints: string[] = [];
-    watched.page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-    });
-    await watched.page.goto(`${api.url}${path}`);
-    return { ...watched, complaints };
-  }
-
   it('C28.3: /docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
-    const { page, errors, complaints, requests } = await visit('/docs');
+    const watched = await visit('/docs');
+    const { page, errors, complaints } = watched;
     const { paths } = (await api.raw('/openapi.json')).json;
     const operations = Object.values(paths as object).flatMap((item: object) => Object.keys(item));
-    await expect.poll(() => page.locator('.opblock').count(), slow).toBe(operations.length + 1);
-    expect(errors).toEqual([]);
-    expect(complaints).toEqual([]);
-    const hosts = (await requests()).map(({ url }) => new URL(url)).filter(({ protocol }) => protocol !== 'data:');
-    expect(new Set(hosts.map(({ origin }) => origin))).toEqual(new Set([api.url]));
+    await expect.poll(() => page.locator('.opblock').count()).toBe(operations.length + 1);
+    expect([errors, complaints, await originsOf(watched)]).toEqual([[], [], [api.url]]);
     await keepScreenshot(page, 'docs');
   });
 
-  it('C28.3: an example request of /docs can be sent and shows its curl command', async () => {
-    const { page } = await visit('/docs');
+  it('C28.3: the address of a problem shows its row of /docs, where an example request can be sent', async () => {
+    const { page } = await visit('/docs#problem-rate_limited');
+    await expect
+      .poll(async () => (await page.locator('#problem-rate_limited').boundingBox())?.y ?? -1)
+      .toSatisfy((top: number) => top > -1 && top < desktop.height);
     await page.click('#operations-System-getLiveness');
     await page.click('.try-out__btn');
     await page.click('.execute');
-    await expect
-      .poll(() => page.locator('.live-responses-table tbody .response-col_status').first().innerText(), slow)
-      .toBe('200');
+    const status = page.locator('.live-responses-table tbody .response-col_status').first();
+    await expect.poll(() => status.innerText()).toBe('200');
     expect(await page.locator('.curl').first().innerText()).toContain('/healthz');
   });
 
-  it('C28.3: the address of a problem shows its row of /docs', async () => {
-    const { page } = await visit('/docs#problem-rate_limited');
-    await page.locator('.opblock').first().waitFor();
-    const row = page.locator('#problem-rate_limited');
-    const isInView = async () => {
-      const top = (await row.boundingBox())?.y ?? -1;
-      return top > -1 && top < 900;
-    };
-    await expect.poll(isInView, slow).toBe(true);
-  });
-
   it('C28.3: /docs fits a phone and follows the dark mode', async () => {
-    const { page } = await visit('/docs', { width: 390, height: 844 });
+    const { page } = await visit('/docs', phone);
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.locator('.opblock').first().waitFor();
     const background = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
-    await expect.poll(background, slow).toBe('rgb(28, 32, 34)');
+    await expect.poll(background).toBe('rgb(28, 32, 34)');
     expect(await page.evaluate<number>(`document.documentElement.scrollWidth - innerWidth`)).toBe(0);
     await keepScreenshot(page, 'docs-phone-dark');
   });
@@ -135,9 +106,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     async (scheme) => {
       const { page } = await visit('/');
       await page.emulateMedia({ colorScheme: scheme });
-      await page.evaluate(await readFile(axePath, 'utf8'));
-      const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run()');
-      expect(violations.map(({ id }) => id)).toEqual([]);
+      expect(await faultsOf(page)).toEqual([]);
     },
   );
 

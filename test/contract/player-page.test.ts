@@ -1,16 +1,14 @@
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { chromiumPath, messageOf, openBrowser, openPage } from '../../testing/browser.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath, openLastingPage, openPage } from '../../testing/browser.ts';
+import { messageOf } from '../../testing/player-page.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // The player page without a stream: its addresses, its rules, and what it shows before one plays.
 
-/** The tests share two cores with servers and browsers. */
-const slow = { timeout: 60_000 };
 let api: ApiUnderTest;
 beforeAll(async () => {
-  api = await startApi({}, { webDir: join(import.meta.dirname, '../../web') });
+  api = await startApi();
 });
 afterAll(() => api.close());
 
@@ -64,23 +62,20 @@ describe('the addresses of the player page', () => {
   });
 });
 
+async function visit(): Promise<Page> {
+  const { page } = await openPage();
+  await page.goto(`${api.url}/player/`);
+  return page;
+}
+
 describe.skipIf(chromiumPath === null)('the player page without a stream in a real Chromium', () => {
-  let browser: Browser;
   /** Whose modules are called by themselves. */
   let rules: Page;
   beforeAll(async () => {
-    browser = await openBrowser();
-    rules = (await openPage(browser)).page;
+    rules = (await openLastingPage()).page;
     await rules.goto(`${api.url}/player/`);
   });
-  afterAll(() => browser?.close());
-
-  async function visit(): Promise<Page> {
-    const { page } = await openPage(browser);
-    onTestFinished(() => page.context().close());
-    await page.goto(`${api.url}/player/`);
-    return page;
-  }
+  afterAll(() => rules?.context().close());
 
   /** What a module of the page answers: the result of `expression`, which calls its export `name`. */
   const answerOf = (module: string, name: string, expression: string) =>
@@ -197,7 +192,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
     await page.route(`**/${file}`, (route) => route.abort());
     await page.goto(`${api.url}/player/#hash=a&engine=${engine}`);
     await page.reload();
-    await expect.poll(() => messageOf(page), slow).toMatch(/^page: The page failed/);
+    await expect.poll(() => messageOf(page)).toMatch(/^page: The page failed/);
   });
 
   it('a stream that is given up while it loads leaves no sign of loading', async () => {

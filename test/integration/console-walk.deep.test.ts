@@ -4,20 +4,21 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Frame, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Frame, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
-import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
-import { dropFile, faultsOf } from '../../testing/console-page.ts';
+import { chromiumPath, keepScreenshot, phone } from '../../testing/browser.ts';
+import { dropFile, faultsOf, openIn } from '../../testing/console-page.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { findProgram, type S3Server, startS3 } from '../../testing/servers.ts';
-import { makeCaptionedVideo, smallLadder } from './player-streams.ts';
+import { smallLadder } from '../../testing/stage/service.ts';
+import { makeCaptionedVideo } from '../../testing/stage/streams.ts';
+import { shownCues } from '../../testing/player-page.ts';
 
 // The walk of a person through the console of the whole service, whose sources are in an S3 server of another origin:
 // from a file that is dropped to a media that is deleted.
 
-const slow = { timeout: 60_000 };
 let folder: string;
 let clip: Buffer;
 let secrets: Secrets;
@@ -27,7 +28,6 @@ let receiver: Server;
 let webhooks = 0;
 /** Webhooks are refused. */
 let isReceiverDown = false;
-let browser: Browser;
 
 async function start(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-walk-'));
@@ -62,23 +62,16 @@ async function start(): Promise<void> {
   const env = { ...process.env, X264_PRESET: 'ultrafast' };
   const { signal } = new AbortController();
   service = await startService({ checkout, data, secrets, port, env, settings, signal });
-  browser = await openBrowser();
 }
-
-/** The texts of the captions that the player shows. */
-const shownCues = `[...document.querySelector('video').textTracks].filter(({ mode }) => mode === 'showing')
-  .flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))`;
 
 /** @returns the frame that plays */
 async function play(page: Page): Promise<Frame> {
   const player = page.frameLocator('reelwright-player iframe');
-  await player.locator('#big-play').click(slow);
+  await player.locator('#big-play').click();
   const frame = page.frames().find((each) => each.url().includes('/player/'));
-  await expect
-    .poll(() => frame?.evaluate<number>('document.querySelector("video").currentTime'), slow)
-    .toBeGreaterThan(1);
+  await expect.poll(() => frame?.evaluate<number>('document.querySelector("video").currentTime')).toBeGreaterThan(1);
   await player.locator('#captions-toggle').click();
-  await expect.poll(() => frame?.evaluate<string[]>(shownCues), slow).toEqual(['Greetings']);
+  await expect.poll(() => frame && shownCues(frame)).toEqual(['Greetings']);
   if (frame === undefined) throw new Error('the page has no player');
   return frame;
 }
@@ -86,91 +79,71 @@ async function play(page: Page): Promise<Frame> {
 const statusOf = (page: Page) => page.locator('.title-line .badge').innerText();
 
 describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a walk through the console', () => {
-  beforeAll(start, 120_000);
+  beforeAll(start);
   afterAll(async () => {
-    await browser?.close();
     await service?.stop();
     await s3?.stop();
     receiver?.close();
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.each([
-    {
-      look: 'a desktop in light colours',
-      name: 'desktop',
-      size: { width: 1280, height: 860 },
-      scheme: 'light' as const,
-    },
-    { look: 'a phone in dark colours', name: 'phone', size: { width: 390, height: 844 }, scheme: 'dark' as const },
-  ])(
-    'C31.12, C31.9: on $look a dropped file becomes a stream that plays, is reported, made again and deleted',
-    async ({ name, size, scheme }) => {
-      const { page, errors, requests } = await openPage(browser, size);
-      onTestFinished(() => page.context().close());
-      const complaints: string[] = [];
-      page.on('console', (message) => {
-        if (/Content Security Policy|CORS/.test(message.text())) complaints.push(message.text());
-      });
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.goto(`${service.baseUrl}/#key=${secrets.values.API_KEY}`);
-      await page.locator('.view').waitFor();
+  it('C31.12, C31.9: on a phone in dark colours a dropped file becomes a stream that plays, is reported, made again and deleted', async () => {
+    const home = `${service.baseUrl}/#key=${secrets.values.API_KEY}`;
+    const { page, errors, complaints, requests } = await openIn({ size: phone, scheme: 'dark' }, home);
+    await page.locator('.view').waitFor();
 
-      await dropFile(page, { name: `walk ${name}.mkv`, type: 'video/x-matroska', bytes: clip });
-      await expect.poll(() => page.locator('.upload [role=status]').innerText(), slow).toContain('is uploaded');
-      const parts = (await requests()).filter(({ method, url }) => method === 'PUT' && url.startsWith(s3.endpoint));
-      expect(new Set(parts.map(({ headers }) => headers['x-api-key']))).toEqual(new Set([undefined]));
-      const { port } = receiver.address() as AddressInfo;
-      await page.fill('[name=callback_url]', `http://127.0.0.1:${port}/`);
-      expect(await faultsOf(page)).toEqual([]);
-      await keepScreenshot(page, `walk-uploaded-${name}`, 'console');
-      const hash = await page.inputValue('[name=hash]');
-      expect(hash).toMatch(new RegExp(`^walk-${name}-`));
-      isReceiverDown = true;
-      await page.click('.form button[type=submit]');
+    await dropFile(page, { name: 'walk home.mkv', type: 'video/x-matroska', bytes: clip });
+    await expect.poll(() => page.locator('.upload [role=status]').innerText()).toContain('is uploaded');
+    const parts = (await requests()).filter(({ method, url }) => method === 'PUT' && url.startsWith(s3.endpoint));
+    expect(new Set(parts.map(({ headers }) => headers['x-api-key']))).toEqual(new Set([undefined]));
+    const { port } = receiver.address() as AddressInfo;
+    await page.fill('[name=callback_url]', `http://127.0.0.1:${port}/`);
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, 'walk-uploaded', 'console');
+    const hash = await page.inputValue('[name=hash]');
+    expect(hash).toMatch(/^walk-home-/);
+    isReceiverDown = true;
+    await page.click('.form button[type=submit]');
 
-      await page.locator('.title-line').waitFor(slow);
-      await expect.poll(() => statusOf(page), slow).toBe('completed');
-      expect(await page.locator('.timeline').innerText()).toContain('processing');
-      const tracks = page.locator('.card', { has: page.locator('h2', { hasText: 'Tracks' }) });
-      expect(await tracks.innerText()).toMatch(/Mb\/s[\s\S]*A profile with quality gives each rung a score\./);
-      const times = page.locator('.card', { hasText: 'Time and usage' });
-      await expect.poll(() => times.innerText(), slow).toMatch(/Processors[\s\S]*Attempt 1 completed/);
-      expect(await times.locator('.spans .spans li > :first-child').allInnerTexts()).toEqual([
-        'fetch',
-        'process',
-        'publish',
-      ]);
-      const frame = await play(page);
-      await expect.poll(() => page.locator('.side').innerText(), slow).toContain('not delivered');
-      isReceiverDown = false;
-      const before = webhooks;
-      await page.click('text=Deliver again');
-      await expect.poll(() => page.locator('.side').innerText(), slow).toMatch(/^delivered$/m);
-      expect(webhooks).toBe(before + 1);
-      expect(frame.isDetached()).toBe(false);
-      expect(await faultsOf(page)).toEqual([]);
-      await keepScreenshot(page, `walk-plays-${name}`, 'console');
+    await page.locator('.title-line').waitFor();
+    await expect.poll(() => statusOf(page)).toBe('completed');
+    await expect.poll(() => page.locator('.timeline').innerText()).toContain('processing');
+    const tracks = page.locator('.card', { has: page.locator('h2', { hasText: 'Tracks' }) });
+    await expect.poll(() => tracks.innerText()).toMatch(/Mb\/s[\s\S]*A profile with quality gives each rung a score\./);
+    const times = page.locator('.card', { hasText: 'Time and usage' });
+    await expect.poll(() => times.innerText()).toMatch(/Processors[\s\S]*Attempt 1 completed/);
+    await expect
+      .poll(() => times.locator('.spans .spans li > :first-child').allInnerTexts())
+      .toEqual(['fetch', 'process', 'publish']);
+    const frame = await play(page);
+    await expect.poll(() => page.locator('.side').innerText()).toContain('not delivered');
+    isReceiverDown = false;
+    const before = webhooks;
+    await page.click('text=Deliver again');
+    await expect.poll(() => page.locator('.side').innerText()).toMatch(/^delivered$/m);
+    expect(webhooks).toBe(before + 1);
+    expect(frame.isDetached()).toBe(false);
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, 'walk-plays', 'console');
 
-      expect(await page.locator('.attempts li').count()).toBe(2);
+    await expect.poll(() => page.locator('.attempts li').count()).toBe(2);
 
-      const first = page.url();
-      await page.click('.actions >> text=Run again');
-      await expect.poll(() => page.url(), slow).not.toBe(first);
-      await page.locator('.title-line').waitFor(slow);
-      await expect.poll(() => statusOf(page), slow).toBe('completed');
+    const first = page.url();
+    await page.click('.actions >> text=Run again');
+    await expect.poll(() => page.url()).not.toBe(first);
+    await page.locator('.title-line').waitFor();
+    await expect.poll(() => statusOf(page)).toBe('completed');
 
-      await page.click('.title-line h1 a');
-      await page.locator('.share-link, [name=share-duration]').first().waitFor(slow);
-      expect(await faultsOf(page)).toEqual([]);
-      await keepScreenshot(page, `walk-medium-${name}`, 'console');
-      await page.click('.actions >> text=Delete');
-      await page.click('dialog >> text=Delete for good');
-      const status = async () => (await fetch(`${service.baseUrl}/stream/${hash}/master.m3u8`)).status;
-      await expect.poll(status, slow).toBe(410);
-      await expect.poll(() => statusOf(page), slow).toMatch(/^delet/);
-      expect([errors, complaints]).toEqual([[], []]);
-    },
-    240_000,
-  );
+    await page.click('.title-line h1 a');
+    await page.locator('.share-link, [name=share-duration]').first().waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, 'walk-medium', 'console');
+    await page.click('.actions >> text=Delete');
+    await page.click('dialog >> text=Delete for good');
+    const status = async () => (await fetch(`${service.baseUrl}/stream/${hash}/master.m3u8`)).status;
+    await expect.poll(status).toBe(410);
+    await expect.poll(() => statusOf(page)).toMatch(/^delet/);
+    const ofPolicy = complaints.filter((text) => /Content Security Policy|CORS/.test(text));
+    expect([errors, ofPolicy]).toEqual([[], []]);
+  });
 });

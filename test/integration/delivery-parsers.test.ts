@@ -2,19 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse as parseHls, setOptions } from 'hls-parser';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
-import {
-  chromiumPath,
-  keepScreenshot,
-  openBrowser,
-  openPage,
-  pauseAt,
-  shownFrame,
-  stateOf,
-} from '../../testing/browser.ts';
+import { chromiumPath, keepScreenshot, openPage, pauseAt, shownFrame, stateOf } from '../../testing/browser.ts';
 import { serveGuidePage } from '../../testing/guide-page.ts';
 import { runTool } from '../../testing/media.ts';
 import { boxesOf, fragmentsOf, numberIn, parseBoxes } from '../../testing/parsed-boxes.ts';
@@ -292,11 +283,7 @@ it.each(['master.m3u8', 'manifest.mpd'])(
 );
 
 describe.skipIf(chromiumPath === null)('codecs in a real Chromium', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser?.close());
+  beforeAll(async () => {});
 
   it.each([
     ['av1', 'shaka', clear],
@@ -306,7 +293,7 @@ describe.skipIf(chromiumPath === null)('codecs in a real Chromium', () => {
   ] as const)(
     'a rung of %s plays on the %s page of the guide, %s, where the browser has the codec',
     async (codec, player, hash) => {
-      const { page, errors, requests } = await openPage(browser);
+      const { page, errors, requests } = await openPage();
       onTestFinished(() => page.context().close());
       const codecs = trackOf(stream(hash).hls.tracks, `video/r180_${codec}`).codecs ?? '';
       const isKnown = await page.evaluate(`MediaSource.isTypeSupported('video/mp4; codecs="${codecs}"')`);

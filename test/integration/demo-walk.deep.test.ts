@@ -1,15 +1,14 @@
 import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { dataFolderAt, type DataFolder, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { listJobs } from '../../demo/jobs.ts';
 import { demoExtras, makeSample, videoCommand } from '../../demo/sample.ts';
 import { type Demo, startDemo } from '../../demo/start.ts';
-import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { chromiumPath, keepScreenshot, openPage } from '../../testing/browser.ts';
 import { dropFile } from '../../testing/console-page.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { startRecording } from '../../testing/recording.ts';
@@ -18,13 +17,11 @@ import { startRecording } from '../../testing/recording.ts';
 // progress goes on, and the video plays. `make recording` writes the recording at the head of README.md (RECORDING).
 
 const recordingPath = process.env['RECORDING'];
-const slow = { timeout: 120_000 };
 let folder: string;
 let data: DataFolder;
 let secrets: Secrets;
 let video: Buffer;
 let demo: Demo;
-let browser: Browser;
 
 async function start(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-demo-'));
@@ -45,13 +42,12 @@ async function start(): Promise<void> {
   // A short video has as many chunks as a long one has in the demo.
   const settings = { CHUNK_LENGTH: '6s' };
   demo = await startDemo({ checkout, data, secrets, port: 0, env, settings, signal });
-  browser = await openBrowser();
 }
 
 const api = () => ({
   baseUrl: demo.baseUrl,
   apiKey: secrets.values.API_KEY,
-  signal: AbortSignal.timeout(slow.timeout),
+  signal: AbortSignal.timeout(120_000),
 });
 
 /** Progress of the one job that runs. */
@@ -61,9 +57,8 @@ async function progressOfJob() {
 }
 
 describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
-  beforeAll(start, 180_000);
+  beforeAll(start);
   afterAll(async () => {
-    await browser?.close();
     await demo?.stop();
     await rm(folder, { recursive: true, force: true });
   });
@@ -76,33 +71,28 @@ describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
   });
 
   it('a dropped video is encoded in chunks, goes on when a worker is killed, and plays with captions and chapters', async () => {
-    const { page, errors } = await openPage(browser, { width: 1200, height: 760 });
-    onTestFinished(() => page.context().close());
-    const complaints: string[] = [];
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
+    const { page, errors, complaints } = await openPage({ width: 1200, height: 760 });
     await page.goto(`${demo.baseUrl}/#key=${secrets.values.API_KEY}`);
     await page.locator('.demo-board').waitFor();
     const recording = await startRecording(page);
     recording.section(1.5);
     await page.waitForTimeout(1000);
     await dropFile(page, { name: 'the coast.mp4', type: 'video/mp4', bytes: video });
-    await expect.poll(() => page.locator('.upload [role=status]').innerText(), slow).toContain('is uploaded');
+    await expect.poll(() => page.locator('.upload [role=status]').innerText()).toContain('is uploaded');
     await recording.click('.form button[type=submit]');
 
     recording.section(8);
     const cells = page.locator('.cell[data-done=true]');
-    await expect.poll(() => cells.count(), slow).toBeGreaterThan(0);
+    await expect.poll(() => cells.count()).toBeGreaterThan(0);
     const before = await progressOfJob();
     const encoded = await cells.count();
     expect(before).toMatchObject({ attempt: 1 });
     const pids = [...demo.workers.pids];
     await recording.click('#kill-worker');
-    await expect.poll(() => page.locator('.demo-workers').innerText(), slow).toContain('was killed');
+    await expect.poll(() => page.locator('.demo-workers').innerText()).toContain('was killed');
     await keepScreenshot(page, 'killed', 'demo');
     expect(pids.filter(isAlive)).toHaveLength(1);
-    await expect.poll(() => demo.workers.pids.filter(isAlive).length, slow).toBe(2);
+    await expect.poll(() => demo.workers.pids.filter(isAlive).length).toBe(2);
     expect(demo.ended.aborted).toBe(false);
 
     // What is encoded stays so, and the progress gets farther than it was.
@@ -128,16 +118,16 @@ describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
     recording.section(10.5);
     const player = page.frameLocator('reelwright-player iframe');
     await page.locator('reelwright-player').scrollIntoViewIfNeeded();
-    await player.locator('#big-play').click(slow);
+    await player.locator('#big-play').click();
     const frame = page.frames().find((each) => each.url().includes('/player/'));
     const time = () => frame?.evaluate<number>('document.querySelector("video").currentTime');
-    await expect.poll(time, slow).toBeGreaterThan(1);
+    await expect.poll(time).toBeGreaterThan(1);
     await player.locator('#captions-toggle').click();
     const titles = () => player.locator('#chapter option').allTextContents();
-    await expect.poll(titles, slow).toEqual(['0:00 The coast', '0:08 The bay', '0:16 The spiral']);
+    await expect.poll(titles).toEqual(['0:00 The coast', '0:08 The bay', '0:16 The spiral']);
     expect(await player.locator('#captions option').allTextContents()).toHaveLength(3);
     expect(await player.locator('#audio option').allTextContents()).toHaveLength(2);
-    await expect.poll(time, slow).toBeGreaterThan(5);
+    await expect.poll(time).toBeGreaterThan(5);
     await player.locator('#settings').click();
     await page.waitForTimeout(1500);
     await keepScreenshot(page, 'plays', 'demo');
@@ -147,5 +137,5 @@ describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
       expect(await recording.write(path)).toBeGreaterThan(12);
       expect((await stat(path)).size).toBeLessThan(1.5e6);
     }
-  }, 300_000);
+  });
 });

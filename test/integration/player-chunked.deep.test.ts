@@ -1,19 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { signPlaybackToken } from '#domain/playback/token.ts';
-import {
-  chromiumPath,
-  messageOf,
-  openBrowser,
-  openPage,
-  pauseAt,
-  stateOf,
-  waitForTime,
-} from '../../testing/browser.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath, openPage, pauseAt, stateOf, waitForTime } from '../../testing/browser.ts';
 import { sample } from '../../testing/media.ts';
+import { messageOf, playerUrl, tokenFor } from '../../testing/player-page.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
 // Chunked encodes of the whole service in a real browser: what it shows at their seams, where two chunks meet that were
@@ -24,8 +16,7 @@ const seconds = 18;
 /** Seconds; a chunk is one segment long. */
 const chunkSec = 6;
 const seams = [6, 12];
-/** However slow the machine is. */
-const patienceMs = 120_000;
+const patient = { timeout: 120_000 };
 
 /** A frame shows its number: a bar for each of eight bits, white where it is set. */
 const bars = Array.from(
@@ -37,7 +28,6 @@ const tone = `-f lavfi -i sine=f=440:r=48000:d=${seconds}`;
 const codecs = '-c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac';
 
 let streams: Streams;
-let browser: Browser;
 
 /** The number of the frame that the page's video shows. The buttons of a paused video are below the upper part. */
 async function shownFrame(page: Page): Promise<number> {
@@ -52,7 +42,7 @@ async function shownFrame(page: Page): Promise<number> {
 
 async function expectFrame(page: Page, frame: number): Promise<void> {
   await pauseAt(page, (frame + 0.5) / rate);
-  await expect.poll(() => shownFrame(page), { timeout: patienceMs }).toBe(frame);
+  await expect.poll(() => shownFrame(page), patient).toBe(frame);
 }
 
 /** Counts the seeks of the page's video from now on, a player's own over a gap or out of a stall among them. */
@@ -65,7 +55,7 @@ const countSeeks = (page: Page) =>
 /** Plays from where the video is until it is past `sec`, and pauses. */
 async function playPast(page: Page, sec: number): Promise<void> {
   await page.evaluate(`window.seeks = 0, void document.querySelector('video').play()`);
-  await expect.poll(async () => (await stateOf(page)).time, { timeout: patienceMs }).toBeGreaterThan(sec);
+  await expect.poll(async () => (await stateOf(page)).time, patient).toBeGreaterThan(sec);
   await page.evaluate(`document.querySelector('video').pause()`);
   expect(await page.evaluate('window.seeks')).toBe(0);
 }
@@ -92,11 +82,9 @@ describe.skipIf(chromiumPath === null)('a chunked encode in a real Chromium', ()
   beforeAll(async () => {
     const clip = await sample('long-numbers.mp4', `${pattern} ${tone} ${codecs}`);
     streams = await makeStreams(clip, { CHUNK_LENGTH: `${chunkSec}s` });
-    browser = await openBrowser();
   }, 480_000);
 
   afterAll(async () => {
-    await browser?.close();
     await streams?.stop();
   });
 
@@ -113,14 +101,11 @@ describe.skipIf(chromiumPath === null)('a chunked encode in a real Chromium', ()
   ])(
     'C12.15: the stream %s plays over every seam in %s, and each seek shows the frame of its time',
     async (hash, engine) => {
-      const exp = Math.floor(Date.now() / 1000) + 3600;
-      const token = signPlaybackToken({ hash, exp }, streams.secrets.values.KEY_TOKEN_SECRET);
-      const { page, errors } = await openPage(browser);
-      onTestFinished(() => page.context().close());
-      page.setDefaultTimeout(patienceMs);
+      const secret = streams.secrets.values.KEY_TOKEN_SECRET;
+      const token = hash === encrypted ? { token: tokenFor(hash, { secret }) } : {};
+      const { page, errors } = await openPage();
       const problems = await mediaProblems(page);
-      const fragment = new URLSearchParams({ hash, engine, ...(hash === encrypted ? { token } : {}) });
-      await page.goto(`${streams.service.baseUrl}/player/#${fragment.toString()}`);
+      await page.goto(playerUrl(streams.service.baseUrl, { hash, engine, ...token }));
       await waitForTime(page, 0.1);
       await countSeeks(page);
       // In their order: Chromium takes a seek to just before what is loaded for a seek to its beginning.

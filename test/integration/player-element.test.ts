@@ -1,22 +1,20 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { signPlaybackToken } from '#domain/playback/token.ts';
-import { chromiumPath, openBrowser, openPage } from '../../testing/browser.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { chromiumPath, openPage } from '../../testing/browser.ts';
 import { serveReactPage } from '../../testing/react-page.ts';
-import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
+import { onStage } from '../../testing/stage/stage.ts';
+import { tokenFor } from '../../testing/player-page.ts';
 
 // `<reelwright-player>` in a page of another origin, whose policy allows the service's file and frame and nothing else.
 
-/** The tests share two cores with servers and browsers. */
-const slow = { timeout: 60_000 };
-let streams: Streams;
-let browser: Browser;
+const [clear, encrypted] = ['bars-clear', 'bars-encrypted'];
+let service: string;
 let pages: { origin: string; stop(): Promise<void> };
 
-async function serveEmptyPage(service: string) {
+async function serveEmptyPage() {
   const policy = `default-src 'none'; script-src ${service} 'unsafe-eval'; frame-src ${service}`;
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': policy });
@@ -33,20 +31,13 @@ async function serveEmptyPage(service: string) {
   return { origin: `http://localhost:${(server.address() as AddressInfo).port}`, stop };
 }
 
-const tokenFor = (hash: string, lifetimeSec: number) =>
-  signPlaybackToken(
-    { hash, exp: Math.floor(Date.now() / 1000) + lifetimeSec },
-    streams.secrets.values.KEY_TOKEN_SECRET,
-  );
-
 const eventNames = 'ready play playing pause seeked ended timeupdate durationchange volumechange'
   .split(' ')
   .concat('ratechange tokenneeded tokenfailed playblocked error'.split(' '));
 
 /** Puts an element with these attributes into a page; `globalThis.seen` has its events. */
 async function open(attributes: Record<string, string>, tokens: readonly string[] = []): Promise<Page> {
-  const { page } = await openPage(browser);
-  onTestFinished(() => page.context().close());
+  const { page } = await openPage();
   await page.goto(pages.origin);
   await page.evaluate(`customElements.whenDefined('reelwright-player')`);
   await page.evaluate(`
@@ -64,7 +55,7 @@ async function open(attributes: Record<string, string>, tokens: readonly string[
 }
 
 /** Messages that look like the player's, from a window or an origin that is not its own. */
-const forgedMessages = (service: string) => `
+const forgedMessages = () => `
   const frame = player.shadowRoot.querySelector('iframe').contentWindow;
   const data = { channel: 'reelwright-player', name: 'ended', state: { currentTime: -1 }, detail: {} };
   const service = ${JSON.stringify(service)};
@@ -90,31 +81,25 @@ const seen = (page: Page) => page.evaluate<{ name: string; [field: string]: unkn
 const names = async (page: Page) => (await seen(page)).map(({ name }) => name);
 const currentTime = (page: Page) => page.evaluate<number>('player.currentTime');
 
-describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium', () => {
+describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-player> in a real Chromium', () => {
   beforeAll(async () => {
-    streams = await makeStreams();
-    pages = await serveEmptyPage(streams.service.baseUrl);
-    browser = await openBrowser();
-  }, 480_000);
-
-  afterAll(async () => {
-    await browser?.close();
-    await pages?.stop();
-    await streams?.stop();
+    ({ url: service } = (await onStage('streams of bars')).service);
+    pages = await serveEmptyPage();
   });
+  afterAll(() => pages?.stop());
 
-  it.each(['shaka', 'hls'])('the element plays an encrypted stream in %s and reports what happens', async (engine) => {
-    const page = await open({ hash: encrypted, token: tokenFor(encrypted, 600), engine });
-    await expect.poll(() => names(page), slow).toContain('ready');
+  it('the element plays an encrypted stream and reports what happens', async () => {
+    const page = await open({ hash: encrypted, token: tokenFor(encrypted) });
+    await expect.poll(() => names(page)).toContain('ready');
     await page.evaluate('player.play()');
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.5);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(0.5);
     expect(await page.evaluate('[player.paused, Math.round(player.duration)]')).toEqual([false, 12]);
     await page.evaluate('player.pause()');
     await expect.poll(() => page.evaluate('player.paused')).toBe(true);
     await page.evaluate('player.currentTime = 8');
     await expect.poll(() => currentTime(page)).toBe(8);
     await page.evaluate('(player.volume = 0.5), (player.currentTime = 11.5), player.play()');
-    await expect.poll(() => names(page), slow).toContain('ended');
+    await expect.poll(() => names(page)).toContain('ended');
     expect(await page.evaluate('[player.volume, player.muted]')).toEqual([0.5, false]);
     const happened = new Set((await seen(page)).map(({ name }) => name));
     const others = ['ratechange', 'tokenneeded', 'tokenfailed', 'playblocked', 'error'];
@@ -122,7 +107,7 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     expect(happened).not.toContain('error');
     await page.evaluate('(seen.length = 0), player.remove()');
     await page.evaluate(`window.dispatchEvent(new MessageEvent('message', {
-      origin: ${JSON.stringify(streams.service.baseUrl)},
+      origin: ${JSON.stringify(service)},
       data: { channel: 'reelwright-player', name: 'ended', state: {}, detail: {} },
     }))`);
     expect(await seen(page)).toEqual([]);
@@ -133,20 +118,20 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     await page.evaluate(`{
       player.getToken = (request) => (asked.push(request), new Promise((resolve) => (globalThis.give = resolve)));
       player.hash = ${JSON.stringify(encrypted)};
-      player.token = ${JSON.stringify(tokenFor(encrypted, -60))};
+      player.token = ${JSON.stringify(tokenFor(encrypted, { lifetimeSec: -60 }))};
     }`);
-    await expect.poll(() => names(page), slow).toContain('tokenneeded');
+    await expect.poll(() => names(page)).toContain('tokenneeded');
     const frame = page.frameLocator('reelwright-player iframe');
     const shown = ['#spinner', '#big-play', '#message', 'header', '#picker', '.figures'];
     const visible = await Promise.all(shown.map((each) => frame.locator(each).isVisible()));
     expect(shown.filter((_, index) => visible[index])).toEqual(['#spinner']);
-    await page.evaluate(`give(${JSON.stringify(tokenFor(encrypted, 600))})`);
-    await expect.poll(() => names(page), slow).toContain('ready');
+    await page.evaluate(`give(${JSON.stringify(tokenFor(encrypted))})`);
+    await expect.poll(() => names(page)).toContain('ready');
     expect(await page.evaluate('asked')).toEqual([{ hash: encrypted, reason: 'refused' }]);
     // It waits for the page around to play it.
     expect(await page.evaluate('player.paused')).toBe(true);
     await page.evaluate('player.play()');
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.5);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(0.5);
   });
 
   it('the element says why a stream does not play when its page fails to give a token, or gives none in time', async () => {
@@ -155,7 +140,7 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
       player.getToken = () => Promise.reject(new Error('signed out'));
       player.hash = ${JSON.stringify(encrypted)};
     }`);
-    await expect.poll(() => names(page), slow).toContain('error');
+    await expect.poll(() => names(page)).toContain('error');
     expect((await names(page)).slice(0, 3)).toEqual(['tokenneeded', 'tokenfailed', 'error']);
     expect(await page.evaluate(`player.paused`)).toBe(true);
     const silent = await open({});
@@ -167,18 +152,18 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
       player.getToken = () => new Promise(() => undefined);
       player.hash = ${JSON.stringify(encrypted)};
     }`);
-    await expect.poll(() => names(silent), slow).toContain('error');
+    await expect.poll(() => names(silent)).toContain('error');
     expect((await names(silent)).slice(0, 2)).toEqual(['tokenneeded', 'error']);
   });
 
   it('the element goes on playing when its token is replaced', async () => {
-    const page = await open({ hash: encrypted, token: tokenFor(encrypted, 600) });
-    await expect.poll(() => names(page), slow).toContain('ready');
+    const page = await open({ hash: encrypted, token: tokenFor(encrypted) });
+    await expect.poll(() => names(page)).toContain('ready');
     await page.evaluate('player.play()');
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(1);
-    await page.evaluate(`player.token = ${JSON.stringify(tokenFor(encrypted, 900))}`);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(1);
+    await page.evaluate(`player.token = ${JSON.stringify(tokenFor(encrypted, { lifetimeSec: 900 }))}`);
     await page.evaluate(`player.setAttribute('label', 'Trailer')`);
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(2);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(2);
     expect((await names(page)).filter((name) => name === 'ready')).toEqual(['ready']);
     expect(await page.locator('reelwright-player iframe').getAttribute('title')).toBe('Trailer');
   });
@@ -188,27 +173,27 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     await page.evaluate(`(async () => {
       player.hash = ${JSON.stringify(encrypted)};
       await null;
-      player.token = ${JSON.stringify(tokenFor(encrypted, 600))};
+      player.token = ${JSON.stringify(tokenFor(encrypted))};
       player.muted = true;
       player.play();
     })()`);
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.5);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(0.5);
     expect(await page.evaluate('[player.paused, player.muted]')).toEqual([false, true]);
     expect(await names(page)).not.toContain('error');
   });
 
   it('the element asks once for the token of each stream, and the other player goes on with it', async () => {
-    const page = await open({ hash: encrypted, poster: 'thumb/a/b' }, [tokenFor(encrypted, 600), '', '']);
-    await expect.poll(() => names(page), slow).toContain('ready');
+    const page = await open({ hash: encrypted, poster: 'thumb/a/b' }, [tokenFor(encrypted), '', '']);
+    await expect.poll(() => names(page)).toContain('ready');
     const frame = page.frameLocator('reelwright-player iframe');
     await frame.locator('#other-player').dispatchEvent('click');
-    await expect.poll(async () => (await seen(page)).filter(({ name }) => name === 'ready').length, slow).toBe(2);
+    await expect.poll(async () => (await seen(page)).filter(({ name }) => name === 'ready').length).toBe(2);
     const engines = (await seen(page)).filter(({ name }) => name === 'ready').map(({ engine }) => engine);
     expect(engines).toEqual(['shaka', 'hls']);
     expect(await frame.locator('video').getAttribute('poster')).toMatch(/\/thumb\/a\/b$/);
     await serveAgainAs(page, 'second');
     await page.evaluate(`player.hash = 'second'`);
-    await expect.poll(() => names(page), slow).toContain('error');
+    await expect.poll(() => names(page)).toContain('error');
     expect(await page.evaluate('asked')).toEqual([
       { hash: encrypted, reason: 'missing' },
       { hash: 'second', reason: 'missing' },
@@ -217,38 +202,38 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
 
   it('the element takes messages of its own frame alone, and the frame takes commands of the page around it alone', async () => {
     const page = await open({ hash: clear });
-    await expect.poll(() => names(page), slow).toContain('ready');
+    await expect.poll(() => names(page)).toContain('ready');
     await page.evaluate('player.play()');
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(0.3);
-    await page.evaluate(forgedMessages(streams.service.baseUrl));
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(0.3);
+    await page.evaluate(forgedMessages());
     const frame = page.frames()[1];
     await frame?.evaluate(`window.postMessage({ channel: 'reelwright-player', command: 'pause' }, '*')`);
     for (const command of ['toString', 'seek'])
       await page.evaluate(`player.shadowRoot.querySelector('iframe').contentWindow
         .postMessage({ channel: 'reelwright-player', command: '${command}' }, '*')`);
     const before = await currentTime(page);
-    await expect.poll(() => currentTime(page), slow).toBeGreaterThan(before + 0.3);
+    await expect.poll(() => currentTime(page)).toBeGreaterThan(before + 0.3);
     const events = await names(page);
     expect(events.filter((name) => ['ended', 'pause', 'playblocked'].includes(name))).toEqual([]);
     // A pause while playback waits for a seek is no refusal of the browser.
     await page.evaluate('player.pause(), (player.currentTime = 9), player.play(), player.pause()');
-    await expect.poll(() => currentTime(page), slow).toBe(9);
+    await expect.poll(() => currentTime(page)).toBe(9);
     expect(await names(page)).not.toContain('playblocked');
   });
 
   it('the element reports why a stream does not play when no token is to be given', async () => {
     const page = await open({ hash: encrypted });
-    await expect.poll(() => names(page), slow).toContain('error');
+    await expect.poll(() => names(page)).toContain('error');
     const error = (await seen(page)).find(({ name }) => name === 'error');
     expect(error).toMatchObject({ kind: 'key-401', title: 'This stream is encrypted and needs a token' });
   });
 
   it('the element shows another stream when its hash changes, and has a name for screen readers', async () => {
     const page = await open({ hash: 'no-such-stream' });
-    await expect.poll(() => names(page), slow).toContain('error');
+    await expect.poll(() => names(page)).toContain('error');
     const entries = await page.evaluate('history.length');
     await page.evaluate(`player.hash = ${JSON.stringify(clear)}`);
-    await expect.poll(() => names(page), slow).toContain('ready');
+    await expect.poll(() => names(page)).toContain('ready');
     expect(await page.evaluate('history.length')).toBe(entries);
     const mayUse = page.frames()[1]?.evaluate('[document.fullscreenEnabled, document.pictureInPictureEnabled]');
     expect(await mayUse).toEqual([true, true]);
@@ -256,16 +241,15 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
   });
 
   it('the React example plays an encrypted stream by the token route of its application, and hands over problems', async () => {
-    const { page, errors } = await openPage(browser);
-    onTestFinished(() => page.context().close());
-    const at = { host: streams.service.baseUrl, tokenFor: (hash: string) => tokenFor(hash, 600) };
+    const { page, errors } = await openPage();
+    const at = { host: service, tokenFor: (hash: string) => tokenFor(hash) };
     await page.goto(await serveReactPage({ ...at, hash: encrypted }));
     const player = 'document.querySelector("reelwright-player")';
-    await expect.poll(() => page.evaluate(`${player}?.duration > 0`), slow).toBe(true);
+    await expect.poll(() => page.evaluate(`${player}?.duration > 0`)).toBe(true);
     await page.evaluate(`${player}.play()`);
-    await expect.poll(() => page.evaluate(`${player}.currentTime`), slow).toBeGreaterThan(0.5);
+    await expect.poll(() => page.evaluate(`${player}.currentTime`)).toBeGreaterThan(0.5);
     expect([errors, await page.evaluate('problems')]).toEqual([[], []]);
     await page.goto(await serveReactPage({ ...at, hash: 'no-such-stream' }));
-    await expect.poll(() => page.evaluate<object[]>('problems'), slow).not.toEqual([]);
+    await expect.poll(() => page.evaluate<object[]>('problems')).not.toEqual([]);
   });
 });

@@ -1,54 +1,34 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { signPlaybackToken } from '#domain/playback/token.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import {
   chromiumPath,
+  desktop,
   keepScreenshot,
   loopVideo,
-  openBrowser,
-  openPage,
   pauseAt,
+  phone,
   stateOf,
   waitForTime,
 } from '../../testing/browser.ts';
-import { clear, encrypted, makeCaptionedVideo, makeStreams, smallLadder, type Streams } from './player-streams.ts';
+import { faultsOf, focusedIn } from '../../testing/console-page.ts';
+import { chosenIn, visitPlayer, withToken } from '../../testing/player-page.ts';
+import { onStage } from '../../testing/stage/stage.ts';
+import { markupName, type StageStreams } from '../../testing/stage/streams.ts';
 
-// The menus inside the stage, the frame over the seek bar, and a page that texts of a source cannot change. Every name
-// in the source is markup.
+// The menus inside the stage, the frame over the seek bar, and a page that texts of a source cannot change. A name in
+// the source is markup.
 
-const attack = '<img src=x onerror=attacked()><script>attacked()</script>';
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const desktop = { width: 1280, height: 900 };
-const phone = { width: 390, height: 844 };
+let streams: StageStreams;
 
-let folder: string;
-let streams: Streams;
-let browser: Browser;
-
-/** Opens the page; its context ends with the test, which fails where the page has complained. */
+/** Opens the page, which has complained of nothing by the end of the test. */
 async function visit(fragment: Record<string, string>, viewport = desktop): Promise<Page> {
-  const { page, errors } = await openPage(browser, viewport);
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  onTestFinished(async () => {
-    await page.context().close();
-    expect([...errors, ...complaints]).toEqual([]);
-  });
-  await page.goto(`${streams.service.baseUrl}/player/#${new URLSearchParams(fragment).toString()}`);
+  const { page, errors, complaints } = await visitPlayer(fragment, viewport);
+  onTestFinished(() => expect([...errors, ...complaints]).toEqual([]));
   await waitForTime(page, 0.1);
   await loopVideo(page);
   return page;
 }
 
-const tokenFor = (hash: string) =>
-  signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 3600 }, streams.secrets.values.KEY_TOKEN_SECRET);
-const focused = (page: Page) => page.evaluate<string>('document.activeElement.id');
 const speedOf = (page: Page) => page.evaluate<number>(`document.querySelector('video').playbackRate`);
 
 /** The rectangle of an element in the window. */
@@ -58,46 +38,32 @@ async function boxOf(page: Page, selector: string) {
   return { left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height };
 }
 
-describe.skipIf(chromiumPath === null)('the menus of the player page in a real Chromium', () => {
+describe.skipIf(chromiumPath === null || !inject('postgres'))('the menus of the player page in a real Chromium', () => {
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'reelwright-menus-'));
-    const clip = await makeCaptionedVideo(folder, { name: attack, cue: `Greetings ${attack}` });
-    const profiles = { profiles: { default: { ladder: smallLadder, first_bitrate: 300_000, storyboard: 'always' } } };
-    streams = await makeStreams(clip, { MEDIA_PROFILES: JSON.stringify(profiles) });
-    browser = await openBrowser();
-  }, 480_000);
-
-  afterAll(async () => {
-    await browser?.close();
-    await streams?.stop();
-    await rm(folder, { recursive: true, force: true });
+    streams = await onStage('streams of captioned');
   });
 
-  it.each(['shaka', 'dash', 'hls'])(
-    'names and captions of a source are text in %s, and the page has nothing to complain of',
-    async (engine) => {
-      const page = await visit({ hash: encrypted, engine, token: tokenFor(encrypted) });
-      await page.evaluate('window.attacked = () => { window.isAttacked = true; }');
-      await expect.poll(() => page.locator('#chapter option').allInnerTexts()).toEqual([`0:00 ${attack}`, '0:09 End']);
-      expect(await page.locator('#audio option').allInnerTexts()).toEqual(['English', `German · ${attack}`]);
-      await page.keyboard.press('c');
-      await expect.poll(() => page.locator('#captions option:checked').innerText()).toBe('English');
-      await pauseAt(page, 5);
-      const bar = await boxOf(page, '#seek');
-      await page.mouse.move((bar.left + bar.right) / 4, (bar.top + bar.bottom) / 2);
-      await expect.poll(() => page.locator('#scrub-title').innerText()).toBe(attack);
-      expect(await page.locator('#scrub-time').innerText()).toBe('0:03');
-      expect(await page.locator('#stage img, #stage script').count()).toBe(0);
-      expect(await page.evaluate('window.isAttacked')).toBeUndefined();
-    },
-  );
+  it('names of a source are text, and the page has nothing to complain of', async () => {
+    const page = await visit(withToken(streams.encrypted));
+    await page.evaluate('window.attacked = () => { window.isAttacked = true; }');
+    const chapters = () => page.locator('#chapter option').allInnerTexts();
+    await expect.poll(chapters).toEqual([`0:00 ${markupName}`, '0:09 End']);
+    expect(await page.locator('#audio option').allInnerTexts()).toEqual(['English', `German · ${markupName}`]);
+    await pauseAt(page, 5);
+    const bar = await boxOf(page, '#seek');
+    await page.mouse.move((bar.left + bar.right) / 4, (bar.top + bar.bottom) / 2);
+    await expect.poll(() => page.locator('#scrub-title').innerText()).toBe(markupName);
+    expect(await page.locator('#scrub-time').innerText()).toBe('0:03');
+    expect(await page.locator('#stage img, #stage script').count()).toBe(0);
+    expect(await page.evaluate('window.isAttacked')).toBeUndefined();
+  });
 
   it('in full screen the keyboard opens the menus, changes speed and chapter, and Escape closes the menus alone', async () => {
-    const page = await visit({ hash: clear });
+    const page = await visit({ hash: streams.clear });
     await page.keyboard.press('f');
     await expect.poll(() => page.evaluate('document.fullscreenElement?.id')).toBe('stage');
     await page.keyboard.press('s');
-    expect(await focused(page)).toBe('quality');
+    expect(await focusedIn(page)).toBe('quality');
     const menus = ['quality', 'audio', 'captions', 'speed', 'chapter', 'picture-in-picture'];
     const shown = await page.locator('#stage #panel :is(select, button):visible').all();
     expect(await Promise.all(shown.map((each) => each.getAttribute('id')))).toEqual(menus);
@@ -109,19 +75,19 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
     await page.keyboard.press('ArrowDown');
     await expect.poll(async () => (await stateOf(page)).time).toBeGreaterThanOrEqual(9);
     await pauseAt(page, 1);
-    await expect.poll(() => page.locator('#chapter option:checked').innerText()).toBe(`0:00 ${attack}`);
+    await expect.poll(() => chosenIn(page, 'chapter')).toBe(`0:00 ${markupName}`);
     expect(await page.getAttribute('#settings', 'aria-expanded')).toBe('true');
     await page.keyboard.press('Escape');
     expect(await page.locator('#panel').isVisible()).toBe(false);
     expect(await page.getAttribute('#settings', 'aria-expanded')).toBe('false');
-    expect(await focused(page)).toBe('settings');
+    expect(await focusedIn(page)).toBe('settings');
     expect(await page.evaluate('document.fullscreenElement?.id')).toBe('stage');
     await page.keyboard.press('<');
     await expect.poll(() => speedOf(page)).toBe(1);
   });
 
   it('picture in picture begins from the menus', async () => {
-    const page = await visit({ hash: clear });
+    const page = await visit({ hash: streams.clear });
     await page.click('#settings');
     await page.click('#picture-in-picture');
     await expect.poll(() => page.evaluate('document.pictureInPictureElement?.id')).toBe('video');
@@ -143,7 +109,7 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
   it.each([desktop, phone])(
     'the frame over the seek bar stays within the stage, above its captions (%j)',
     async (size) => {
-      const page = await visit({ hash: clear }, size);
+      const page = await visit({ hash: streams.clear }, size);
       await page.keyboard.press('c');
       await pauseAt(page, 5);
       const [bar, stage] = [await boxOf(page, '#seek'), await boxOf(page, '#stage')];
@@ -166,20 +132,16 @@ describe.skipIf(chromiumPath === null)('the menus of the player page in a real C
   );
 
   it.each([
-    ['dark' as const, desktop],
     ['light' as const, desktop],
     ['dark' as const, phone],
-    ['light' as const, phone],
   ])('axe finds no fault in %s colours, with the menus closed and open (%j)', async (colorScheme, size) => {
-    const page = await visit({ hash: clear }, size);
+    const page = await visit({ hash: streams.clear }, size);
     await page.emulateMedia({ colorScheme });
     await pauseAt(page, 5);
-    await page.evaluate(await readFile(axePath, 'utf8'));
     for (const isOpen of [false, true]) {
       if (isOpen) await page.click('#settings');
       await keepScreenshot(page, `menus-${colorScheme}-${size.width}-${isOpen ? 'open' : 'closed'}`);
-      const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run()');
-      expect(violations.map(({ id }) => id)).toEqual([]);
+      expect(await faultsOf(page)).toEqual([]);
       expect((await stateOf(page)).overflow).toBe(0);
     }
   });

@@ -9,7 +9,7 @@ import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets } from '../../demo/data-folder.ts';
 import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
-import { chromiumPath, openBrowser, openPage } from '../../testing/browser.ts';
+import { chromiumPath, openPage } from '../../testing/browser.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { until } from '../../testing/controller-rig.ts';
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const env = { ...process.env, X264_PRESET: 'ultrafast' };
   const settings = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
   service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, settings, signal });
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   await rm(folder, { recursive: true, force: true });
@@ -112,7 +112,7 @@ describe('docs/guides/tutorial.md', () => {
       ({ status, receipt: found }) => status === 'deleted' && found !== null,
       30_000,
     );
-  }, 180_000);
+  });
 
   it('the receiver of the tutorial refuses a forged webhook', async () => {
     const script = `
@@ -132,11 +132,9 @@ describe('docs/guides/tutorial.md', () => {
 });
 
 async function expectToPlay(address: string): Promise<void> {
-  const browser = await openBrowser();
-  onTestFinished(() => browser.close());
-  const { page: opened } = await openPage(browser);
+  const { page: opened } = await openPage();
   await opened.goto(address);
-  await opened.locator('#big-play').click({ timeout: 60_000 });
+  await opened.locator('#big-play').click();
   const time = () => opened.evaluate<number>('document.querySelector("video").currentTime');
-  await expect.poll(time, { timeout: 60_000 }).toBeGreaterThan(0.5);
+  await expect.poll(time).toBeGreaterThan(0.5);
 }
