@@ -5,12 +5,15 @@ import { delayAfter } from '../backoff.ts';
  *
  * - answering: it answered within seconds. Up to four requests at once.
  * - unknown: nothing was sent to it lately. Two at once; unknown and failing hosts together leave a quarter of all
- *   requests to answering ones, and those of one site leave half of theirs to others.
+ *   requests to answering ones, and the hosts of one site leave half of it to others.
  * - failing: it did not answer, or took long. One at once, after a pause that doubles with each unanswered attempt; all
  *   failing hosts together get a quarter of the requests.
  *
- * A site is what one owner names: names of hosts cost nothing below a domain, so sites take turns, and not hosts. So
- * neither many receivers that hang nor many events of one of them delay the others.
+ * A site is what one owner names: names of hosts cost nothing below a domain, so sites take turns, and not hosts. No row
+ * says who submitted a job. An attempt at an unknown host is no shorter than others: a slow receiver would get its
+ * events twice.
+ *
+ * So neither many receivers that hang nor many events of one of them delay the others.
  */
 
 /** The most requests at once, of this process. */
@@ -89,7 +92,7 @@ export class Receivers {
     return this.#receivers.size;
   }
 
-  /** The unknown hosts of a site go behind those of sites that have fewer requests; all else keeps its order. */
+  /** The unknown hosts of a site go behind hosts of sites that have fewer requests; all else keeps its order. */
   #inTurns(hosts: Iterable<string>, usedBySite: ReadonlyMap<string, number>): string[] {
     const turns = new Map<string, number>();
     return [...hosts]
