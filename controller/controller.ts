@@ -20,6 +20,7 @@ import { StorageWatch } from './execution/storage-watch.ts';
 import { overdueGaugesTask } from './upkeep/overdue-gauges.ts';
 import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 import { retentionTasks } from './upkeep/retention.ts';
+import { rolloutGaugesTask } from './upkeep/rollout-gauges.ts';
 import { rolloutRetentionTask, rolloutTask } from './upkeep/rollouts.ts';
 import { sweeperComponent } from './upkeep/sweeper.ts';
 import { taskRequestHandler } from './execution/task-requests.ts';
@@ -96,6 +97,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     ...bringInComponents(dependencies),
     periodicComponent({ ...rolloutTask({ ...dependencies, isStorageAway }), everyMs: rolloutsEveryMs, log }),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
+    periodicComponent({ ...rolloutGaugesTask(dependencies), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
 }

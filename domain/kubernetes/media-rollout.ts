@@ -32,7 +32,7 @@ const statusSchema = z.strictObject({
   ...itemCountsSchema.partial().shape,
   bytes_saved: z.int().optional(),
   score: z.number().optional().describe('The mean score of what was made.'),
-  conditions: conditionsSchema.optional().describe('Accepted and Complete.'),
+  conditions: conditionsSchema.optional().describe('Accepted, Succeeded and Failed.'),
 });
 /** `status` of a MediaRollout. */
 export type MediaRolloutStatus = z.infer<typeof statusSchema>;
@@ -47,12 +47,13 @@ export const mediaRolloutResource: CustomResource = {
   columns: [
     { name: 'Profile', type: 'string', jsonPath: '.spec.to_profile' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
     { name: 'Planned', type: 'integer', jsonPath: '.status.planned' },
     { name: 'Done', type: 'integer', jsonPath: '.status.done' },
     { name: 'Failed', type: 'integer', jsonPath: '.status.failed' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     { name: 'Saved', type: 'integer', jsonPath: '.status.bytes_saved', priority: 1 },
-    { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Accepted")].message', priority: 1 },
+    { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Failed")].message', priority: 1 },
   ],
   spec: specSchema,
   status: statusSchema,

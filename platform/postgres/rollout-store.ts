@@ -56,6 +56,7 @@ const claim = `
     select id from rollouts where status in (${literals(activeStatuses)}) and due_at <= now()
     order by due_at limit 1 for update skip locked
   ) returning id`;
+const countByStatus = 'select status, count(*)::int as count from rollouts group by status';
 const ofResources = `
   select id from rollouts where resource is not null and status in (${literals(activeStatuses)})`;
 const later = `update rollouts set due_at = now() + $2 * interval '1 millisecond' where id = $1`;
@@ -126,6 +127,12 @@ export class RolloutStore {
     const isEnd = !(activeStatuses as readonly RolloutStatus[]).includes(to);
     const parameters = [id, to, statusesBefore(to), why.reason ?? null, toJson(why.verdict), isEnd];
     return (await this.#database.pool.query(move, parameters)).rowCount === 1;
+  }
+
+  /** How many rollouts have each status; one that none has is left out. */
+  async countByStatus(): Promise<ReadonlyMap<RolloutStatus, number>> {
+    const { rows } = await this.#database.pool.query<{ status: RolloutStatus; count: number }>(countByStatus);
+    return new Map(rows.map(({ status, count }) => [status, count]));
   }
 
   /** The ids of the active rollouts that MediaRollouts made. */

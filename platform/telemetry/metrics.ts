@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { jobErrorCodes } from '#domain/errors.ts';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { overdueTasks } from '#domain/jobs/overdue.ts';
+import { rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import type { LabelBounds } from './bounded-labels.ts';
 import { BoundedCounter, BoundedGauge, BoundedHistogram } from './bounded-metrics.ts';
@@ -109,6 +110,8 @@ export class Metrics {
   readonly overdue = this.#gauge('svc_overdue_seconds', 'For how long the first row of a periodic task has been due', {
     task: overdueTasks,
   });
+
+  readonly rollouts = this.#gauge('svc_rollouts', 'Rollouts by their status', { phase: rolloutStatuses });
 
   readonly encodeSpeed = new Histogram({
     registers: [this.registry],

@@ -118,6 +118,11 @@ async function fallBehind(rig: Rig, api: ApiUnderTest, metrics: Metrics): Promis
   await rig.database.pool.query(
     `update webhook_events set next_attempt_at = now() - interval '5 hours', held_until = now() + interval '1 hour'`,
   );
+  await rig.database.pool.query(
+    `insert into rollouts (id, spec, status) values (gen_random_uuid(), '{}', 'rolled_back')`,
+  );
+  const rollouts = () => metrics.registry.getSingleMetricAsString('svc_rollouts');
+  await until(rollouts, (text) => text.includes('phase="rolled_back"} 1'));
   const overdue = () => metrics.registry.getSingleMetricAsString('svc_overdue_seconds');
   for (const task of overdueTasks)
     await until(overdue, (text) => Number(new RegExp(`task="${task}"} (\\S+)`).exec(text)?.[1] ?? 0) > 10_800);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
-import { mediaRollouts } from '#platform/kubernetes/objects.ts';
+import { events, mediaRollouts } from '#platform/kubernetes/objects.ts';
 import { clientFor, newNamespace, until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
@@ -60,9 +60,11 @@ describe('a MediaRollout', () => {
     const id = metadata?.uid ?? '';
     await until('it is planned', async () => (await shown('mobile'))?.planned === 1, 20_000);
     expect(await rig.rollouts.find(id)).toMatchObject({ isPaused: true, spec: { which, to_profile: 'mobile' } });
-    expect([await condition('mobile', 'Accepted'), await condition('mobile', 'Complete')]).toEqual([
+    const types = ['Accepted', 'Succeeded', 'Failed'];
+    expect(await Promise.all(types.map((type) => condition('mobile', type)))).toEqual([
       'True/Accepted',
-      'False/Unfinished',
+      'False/Running',
+      'False/Running',
     ]);
     await apply('mobile', { which, to_profile: 'mobile', paused: false });
     await until('it runs', async () => (await shown('mobile'))?.running === 1, 20_000);
@@ -86,7 +88,16 @@ describe('a MediaRollout', () => {
     await until('it says so', async () => (await condition('one', 'Accepted')) === 'False/SpecChanged', 20_000);
     expect((await rig.rollouts.find(metadata?.uid ?? ''))?.spec.to_profile).toBe('mobile');
     await apply('one', { ...spec, rollback: true });
-    await until('it has ended', async () => (await condition('one', 'Complete')) === 'True/Ended', 20_000);
-    expect((await shown('one'))?.phase).toBe('rolled_back');
+    await until('it has failed', async () => (await condition('one', 'Failed')) === 'True/RolledBack', 20_000);
+    await until('it has ended', async () => (await shown('one'))?.phase === 'rolled_back', 20_000);
+    expect(await condition('one', 'Succeeded')).toBe('False/RolledBack');
+    const { items } = await rig.admin.list(events, { namespace: rig.namespace });
+    const ends = items.filter(({ regarding }) => regarding?.kind === 'MediaRollout');
+    expect(ends.map(({ regarding, type, reason }) => [regarding?.name, type, reason])).toEqual(
+      expect.arrayContaining([
+        ['unknown', 'Warning', 'Invalid'],
+        ['one', 'Warning', 'RolledBack'],
+      ]),
+    );
   });
 });

@@ -11,31 +11,26 @@ import { activeStatuses, isBeginning, type Rollout, type RolloutStatus } from '#
 import { createRollout, type CreateRolloutDependencies } from '#jobs/rollouts/create-rollout.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { unlessDeleted } from '#platform/kubernetes/errors.ts';
+import type { EventRecorder } from '#platform/kubernetes/events.ts';
 import { type MediaRollout, mediaRollouts } from '#platform/kubernetes/objects.ts';
 import { refOf } from '#platform/kubernetes/store.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import { timeOf } from '../plan/status.ts';
+import { type Acceptance, rolloutConditions } from './rollout-conditions.ts';
 
 /** What the reflection of MediaRollouts needs. */
 export interface RolloutPorts extends Omit<CreateRolloutDependencies, 'rollouts'> {
   readonly client: Pick<KubeClient, 'mergePatch'>;
   readonly rollouts: RolloutStore;
   readonly caches: Pick<Caches, 'rollouts'>;
+  readonly recorder: Pick<EventRecorder, 'record'>;
   readonly now: () => number;
 }
 
 const whileActiveMs = 3_000;
 const otherwiseMs = 60_000;
-const messageLengthMax = 2_000;
-
-/** Whether a MediaRollout was made a rollout, and why not. */
-interface Acceptance {
-  readonly rollout: Rollout | null;
-  readonly reason: 'Accepted' | 'Invalid' | 'SpecChanged';
-  readonly message: string;
-}
 
 /**
  * Makes a rollout of each MediaRollout, passes on what its spec asks for, and writes its state into the status. A
@@ -50,7 +45,7 @@ export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
   for (const object of objects) {
     const acceptance = await accept(object, ports);
     isActive ||= acceptance.rollout !== null && isUnfinished(acceptance.rollout);
-    await writeStatus(object, statusOf(object, acceptance, ports), ports);
+    await writeStatus(object, statusOf(object, acceptance, ports.now()), ports);
   }
   return { afterMs: isActive ? whileActiveMs : otherwiseMs };
 }
@@ -69,7 +64,7 @@ async function accept({ metadata, spec }: MediaRollout, ports: RolloutPorts): Pr
     const rollout = before ?? (await createRollout(ports, { id, spec: read.spec, resource })).rollout;
     const now = await follow(rollout, read, ports);
     return isDeepStrictEqual(now.spec, read.spec)
-      ? { rollout: now, reason: 'Accepted', message: now.reason ?? 'Workers make it.' }
+      ? { rollout: now, reason: 'Accepted', message: 'Workers make it.' }
       : { rollout: now, reason: 'SpecChanged', message: 'It began otherwise: only paused and rollback may change.' };
   } catch (error) {
     if (!(error instanceof KnownProblem) || error.details.faults === undefined) throw error;
@@ -87,34 +82,36 @@ async function follow(rollout: Rollout, read: ReadRollout, { rollouts }: Rollout
   return (await rollouts.find(id)) ?? rollout;
 }
 
-function statusOf(
-  { metadata, status }: MediaRollout,
-  { rollout, reason, message }: Acceptance,
-  { now }: RolloutPorts,
-): MediaRolloutStatus {
+function statusOf({ metadata, status }: MediaRollout, acceptance: Acceptance, nowMs: number): MediaRolloutStatus {
   const observedGeneration = metadata?.generation ?? 0;
-  const condition = (type: string, holds: boolean, why: Pick<Condition, 'reason' | 'message'>): Condition => {
-    const value = holds ? 'True' : 'False';
+  const conditions = Object.entries(rolloutConditions(acceptance)).map(([type, fields]): Condition => {
     const before = status?.conditions?.find((one) => one.type === type);
-    const lastTransitionTime = before?.status === value ? before.lastTransitionTime : timeOf(now());
-    return { type, status: value, observedGeneration, lastTransitionTime, ...why };
-  };
-  const isComplete = rollout !== null && !isUnfinished(rollout);
-  return {
-    observedGeneration,
-    ...(rollout === null ? {} : outlineOfRollout(rollout)),
-    conditions: [
-      condition('Accepted', reason === 'Accepted', { reason, message: message.slice(0, messageLengthMax) }),
-      condition('Complete', isComplete, {
-        reason: isComplete ? 'Ended' : 'Unfinished',
-        message: rollout?.reason ?? '',
-      }),
-    ],
-  };
+    const lastTransitionTime = before?.status === fields.status ? before.lastTransitionTime : timeOf(nowMs);
+    return { type, observedGeneration, lastTransitionTime, ...fields };
+  });
+  const { rollout } = acceptance;
+  return { observedGeneration, ...(rollout === null ? {} : outlineOfRollout(rollout)), conditions };
 }
 
-async function writeStatus(object: MediaRollout, status: MediaRolloutStatus, { client }: RolloutPorts): Promise<void> {
+async function writeStatus(
+  object: MediaRollout,
+  status: MediaRolloutStatus,
+  { client, recorder }: RolloutPorts,
+): Promise<void> {
   if (isDeepStrictEqual({ ...object.status, ...status }, object.status)) return;
   const patch = { metadata: { uid: object.metadata?.uid ?? '' }, status };
   await client.mergePatch(mediaRollouts, refOf(object), patch, { subresource: 'status' }).catch(unlessDeleted);
+  const { apiVersion, kind } = mediaRollouts;
+  for (const { reason, message, type } of endsOf(object, status)) {
+    const note = message === '' ? 'Every media that was chosen has been made.' : message;
+    const event = { type: type === 'Failed' ? 'Warning' : 'Normal', action: 'RollingOut', reason, note } as const;
+    recorder.record({ regarding: { ...object, apiVersion, kind }, ...event });
+  }
+}
+
+/** The conditions of an end that the object did not show before. */
+function endsOf({ status: before }: MediaRollout, { conditions = [] }: MediaRolloutStatus): Condition[] {
+  const isShown = ({ type, status }: Condition) =>
+    before?.conditions?.some((one) => one.type === type && one.status === status) === true;
+  return conditions.filter((one) => one.type !== 'Accepted' && one.status === 'True' && !isShown(one));
 }
