@@ -1,5 +1,5 @@
 import type { JobErrorCode } from '#domain/errors.ts';
-import { exitCodeOf } from '#domain/exit-codes.ts';
+import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { ImageStages } from '#domain/job-types/image-stages.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
@@ -56,6 +56,8 @@ interface EndedAttempt {
   readonly units: readonly UnitRun[];
   /** Whether an interrupted attempt may have written its result manifest before. */
   readonly mayHaveCompleted?: boolean;
+  /** Whether another version of the service ran a part of it: then a failure that may not last costs nothing. */
+  readonly isOfOtherVersion?: boolean;
 }
 
 /**
@@ -65,7 +67,7 @@ interface EndedAttempt {
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
 export async function concludeAttempt(
-  { job, end, units, mayHaveCompleted = false }: EndedAttempt,
+  { job, end, units, mayHaveCompleted = false, isOfOtherVersion = false }: EndedAttempt,
   dependencies: ConclusionDependencies,
 ): Promise<Conclusion> {
   const { jobs, metrics, log } = dependencies;
@@ -73,7 +75,7 @@ export async function concludeAttempt(
   // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
     const isRepeated = async (error: JobError) =>
-      (await followUp({ job, end: failedBy(error) }, dependencies)).verdict.next === 'again';
+      (await followUp({ job, end: failedBy(error), isOfOtherVersion }, dependencies)).verdict.next === 'again';
     const completion = await completeAttempt({ job, attempt: job.attempt, units, isRepeated }, dependencies);
     if (completion.outcome !== 'not_whole') {
       if (completion.outcome === 'recorded') observeSpeed(metrics, completion.job);
@@ -82,10 +84,10 @@ export async function concludeAttempt(
     if (end.kind === 'done') {
       const { reason, error } = completion;
       log.error({ ...ids, reason }, 'attempt output incomplete');
-      return concludeAttempt({ job, end: failedBy(error), units }, dependencies);
+      return concludeAttempt({ job, end: failedBy(error), units, isOfOtherVersion }, dependencies);
     }
   }
-  const { cause, verdict } = await followUp({ job, end }, dependencies);
+  const { cause, verdict } = await followUp({ job, end, isOfOtherVersion }, dependencies);
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
   if (verdict.next === 'fail') {
     const mayBeSplit = unitKindRow(jobTypeRow(job.type).firstUnit).follows.length > 0;
@@ -105,14 +107,15 @@ export async function concludeAttempt(
 
 const failedBy = (error: JobError) => ({ kind: 'failed', exitCode: exitCodeOf(error.code), error }) as const;
 
-/** What follows an end, and the end that it counts as: an outage of the storage costs nothing. */
+/** What follows an end, and the end that it counts as: an outage of the storage, or a change of version, costs nothing. */
 async function followUp(
-  { job, end: reported }: Pick<EndedAttempt, 'job' | 'end'>,
+  { job, end: reported, isOfOtherVersion = false }: Pick<EndedAttempt, 'job' | 'end' | 'isOfOtherVersion'>,
   { attemptsMax, random, source, storageWatch }: ConclusionDependencies,
 ): Promise<{ readonly cause: AttemptEnd; readonly verdict: Verdict }> {
   const end = await confirmed(reported, job, source);
   const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
-  const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
+  const isInterrupted = isOfOtherVersion && end.kind === 'failed' && end.exitCode !== exitCodes.permanent;
+  const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : isInterrupted ? { kind: 'disrupted' } : end;
   return { cause, verdict: verdictOf({ job, end: cause, attemptsMax, random: random() }) };
 }
 

@@ -172,9 +172,9 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  const conclude = (failures: number, isOutage = false, end: AttemptEnd = { kind: 'done' }) =>
+  const conclude = (failures: number, isOutage = false, end: AttemptEnd = { kind: 'done' }, isOfOtherVersion = false) =>
     concludeAttempt(
-      { job: { ...job, failures }, end, units: [] },
+      { job: { ...job, failures }, end, units: [], isOfOtherVersion },
       {
         ...dependenciesOf(rig),
         queue: rig.queue,
@@ -208,6 +208,19 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   it('a fault of the source ends its job while the storage is away, too', async () => {
     const end = { kind: 'failed', exitCode: exitCodes.permanent, error: jobErrorOf('corrupt_input', 1) } as const;
     expect(await conclude(0, true, end)).toMatchObject({ kind: 'ended', job: { error: { code: 'corrupt_input' } } });
+  });
+
+  it.each<[string, AttemptEnd]>([
+    ['that left no manifest which this version reads', { kind: 'done' }],
+    ['that failed by itself', { kind: 'failed', exitCode: 1, error: null }],
+  ])('an attempt of another version %s costs no try, and is a disruption', async (_, end) => {
+    expect(await conclude(2, false, end, true)).toMatchObject({ kind: 'again', countsAsFailure: false });
+    expect(await rig.find(job.id)).toMatchObject({ attempt: 2, disruptions: 1 });
+  });
+
+  it('a fault of the source ends its job whatever version has found it', async () => {
+    const end = { kind: 'failed', exitCode: exitCodes.permanent, error: jobErrorOf('corrupt_input', 1) } as const;
+    expect(await conclude(0, false, end, true)).toMatchObject({ kind: 'ended', job: { status: 'failed' } });
   });
 
   /** The end of a runner that found no source. */

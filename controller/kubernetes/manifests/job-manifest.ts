@@ -4,7 +4,14 @@ import { accessOf, stepVariables } from '#domain/work/access.ts';
 import { runnerVariables, type StepName } from '#domain/work/steps.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
 import { type MediaJob, mediaJobs, type ObjectMeta } from '#platform/kubernetes/objects.ts';
-import { keySecretName, labels, mediaJobAnnotation, templateAnnotation, unitJobName } from '../snapshots/names.ts';
+import {
+  imageAnnotation,
+  keySecretName,
+  labels,
+  mediaJobAnnotation,
+  templateAnnotation,
+  unitJobName,
+} from '../snapshots/names.ts';
 import { type BatchInput, batchManifest } from './batch-manifest.ts';
 import { activeDeadlineSecondsOf, type JobTemplate, templateHash } from './job-template.ts';
 import { type RunnerJob, runnerJob, singlePodRules } from './runner-job.ts';
@@ -27,6 +34,8 @@ export interface JobManifests {
   batchOf(input: BatchInput): RunnerJob;
   /** Whether a Job was created from other settings of its pool or of the runner. */
   isOutdated(job: ObjectMeta, pool: RunnerPoolSpec | null): boolean;
+  /** Whether a Job runs another image than this controller's: it is of another version, as in the middle of an upgrade. */
+  isOfOtherVersion(job: ObjectMeta): boolean;
 }
 
 /** The Jobs of a template. */
@@ -38,6 +47,8 @@ export function jobManifestsOf(template: JobTemplate): JobManifests {
       const hash = annotations?.[templateAnnotation];
       return hash !== undefined && hash !== templateHash(pool, template);
     },
+    // Versions before this annotation have none.
+    isOfOtherVersion: ({ annotations }) => annotations?.[imageAnnotation] !== template.image.name,
   };
 }
 

@@ -1,6 +1,6 @@
 import { exitCodes } from '#domain/exit-codes.ts';
 import type { jobs, ObjectMeta } from '#platform/kubernetes/objects.ts';
-import { templateAnnotation } from '../snapshots/names.ts';
+import { imageAnnotation, templateAnnotation } from '../snapshots/names.ts';
 import { type JobTemplate, templateHash } from './job-template.ts';
 import { type RunnerPod, runnerPod } from './runner-pod.ts';
 
@@ -28,6 +28,7 @@ export function runnerJob({ metadata, pod, rules }: RunnerJobInput, template: Jo
         ...pod.annotations,
         ...metadata.annotations,
         [templateAnnotation]: templateHash(pod.pool, template),
+        [imageAnnotation]: template.image.name,
       },
     },
     spec: {

@@ -52,7 +52,7 @@ function world(error: Error | null = null, of: Job = row) {
     statuses,
     jobs: { report, recordWaiting },
     contentKeys: { findOrCreate: async () => ({ kid: 'k', key: Buffer.from('key') }) },
-    manifests: { manifestOf: () => ({ metadata: { name } }) },
+    manifests: { manifestOf: () => ({ metadata: { name } }), isOfOtherVersion: () => false },
     reportFor: () => null,
     conclusion: {
       jobs: { finish },

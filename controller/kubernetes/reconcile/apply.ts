@@ -30,7 +30,7 @@ export interface ApplyPorts extends AdoptPorts {
   readonly conclusion: ConcludeDependencies;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly slots: AdoptPorts['slots'] & Pick<PoolSlots, 'add' | 'claimed' | 'running'>;
-  readonly manifests: Pick<JobManifests, 'manifestOf'>;
+  readonly manifests: Pick<JobManifests, 'manifestOf' | 'isOfOtherVersion'>;
   readonly baseUrl: string;
   /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
   readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
@@ -122,7 +122,7 @@ async function applyEnd(
   const { caches, conclusion, slots } = ports;
   const { creationTimestamp } = current.job?.metadata ?? {};
   const begunAt = creationTimestamp === undefined ? null : new Date(creationTimestamp);
-  const attempt = { row, begunAt, units: unitRunsOf(row, caches) };
+  const attempt = { row, begunAt, units: unitRunsOf(row, caches), isOfOtherVersion: isOfOtherVersion(row, ports) };
   const { next } =
     action.do === 'concludeAttempt'
       ? await concludeAndClaim(attempt, action.end, conclusion)
@@ -138,6 +138,14 @@ async function applyEnd(
   // At the end of the job the plan deletes the key; here the next attempt gets one of its own.
   if (next !== null && needsContentKey(row)) await deleteKeySecrets(mediaJob, row, ports);
   return 'observe_again';
+}
+
+/** Whether any unit of an attempt was made by another version, whose output or plan this one may not understand. */
+function isOfOtherVersion(row: Job, { caches, manifests }: ApplyPorts): boolean {
+  return unitJobsOf(row).some(({ name }) => {
+    const job = caches.job(name);
+    return job !== null && manifests.isOfOtherVersion(job.metadata);
+  });
 }
 
 async function createJob(observed: Observed, row: Job, ports: ApplyPorts): Promise<Outcome> {

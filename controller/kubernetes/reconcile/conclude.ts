@@ -24,6 +24,7 @@ interface ObservedAttempt {
   readonly begunAt: Date | null;
   /** What its pods ran. */
   readonly units: readonly UnitRun[];
+  readonly isOfOtherVersion: boolean;
 }
 
 /**
@@ -32,7 +33,7 @@ interface ObservedAttempt {
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
 export function concludeAndClaim(
-  { row, begunAt, units }: ObservedAttempt,
+  { row, begunAt, units, isOfOtherVersion }: ObservedAttempt,
   end: AttemptEnd,
   dependencies: ConcludeDependencies,
 ): Promise<EndedAttempt> {
@@ -41,7 +42,7 @@ export function concludeAndClaim(
       job: row,
       begunAt,
       run: () => Promise.resolve(end),
-      conclude: () => concludeAttempt({ job: row, end, units, mayHaveCompleted: true }, dependencies),
+      conclude: () => concludeAttempt({ job: row, end, units, mayHaveCompleted: true, isOfOtherVersion }, dependencies),
       // An interrupted job keeps its slot instead of queueing again behind later jobs.
       claimNext: async ({ attempt }) =>
         (await dependencies.jobs.claim({ jobId: row.id, attempt, owner: leaseOwner, leaseMs: Infinity })) !== null,

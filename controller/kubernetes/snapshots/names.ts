@@ -22,6 +22,9 @@ export const mediaJobAnnotation = `${apiGroup}/media-job`;
 /** The annotation of Jobs with the hash of the settings that they were created from. */
 export const templateAnnotation = `${apiGroup}/template`;
 
+/** The annotation of Jobs with the image of their runner, which differs from version to version. */
+export const imageAnnotation = `${apiGroup}/runner-image`;
+
 /** The name of the MediaJob that is made for a job. One from kubectl has a name of its own. */
 export function mediaJobName(jobId: string): string {
   return `mj-${jobId}`;
