@@ -37,7 +37,9 @@ const statusSchema = z.strictObject({
     .describe('SHA-256 of all that the version in use decides: another digest, other streams.'),
   rungs: z.int().min(0).optional().describe('How many rungs its ladder has.'),
   codecs: z.string().max(64).optional().describe('The codecs of its rungs.'),
-  conditions: conditionsSchema.optional().describe('Valid.'),
+  conditions: conditionsSchema
+    .optional()
+    .describe('Valid, and Ready, which says the same to tools that know no other.'),
 });
 /** `status` of a MediaProfile. */
 export type MediaProfileStatus = z.infer<typeof statusSchema>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { celRules, type CustomResource } from './custom-resource.ts';
+import { celRules, conditionsSchema, type CustomResource } from './custom-resource.ts';
 
 // A RunnerPool says where runner pods are scheduled and how many jobs run there at once. Every field may be changed at
 // any time; running pods keep the values that they started with.
@@ -85,6 +85,7 @@ const statusSchema = z.strictObject({
     .optional()
     .describe('What last kept a job of this pool from running; empty: nothing.'),
   selector: z.string().max(512).optional().describe('The pods of this pool, for autoscalers.'),
+  conditions: conditionsSchema.optional().describe('Ready: False while something keeps its jobs from running.'),
 });
 
 /** `spec` of a RunnerPool. Empty names mean none. */
@@ -101,6 +102,7 @@ export const runnerPoolResource: CustomResource = {
   description: 'Where runner pods go, what they may use, and how many run at once.',
   columns: [
     { name: 'Concurrency', type: 'integer', jsonPath: '.spec.concurrency' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Active', type: 'integer', jsonPath: '.status.active' },
     { name: 'Queued', type: 'integer', jsonPath: '.status.queued' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

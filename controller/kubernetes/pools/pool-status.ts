@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { poolOfQueue, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
@@ -9,6 +10,7 @@ import type { Caches } from '../cache/caches.ts';
 import type { RunningJobs } from '../slots/running-jobs.ts';
 import { type ClusterCopyPorts, copyPools } from './cluster-copy.ts';
 import type { PoolProblems } from './pool-problems.ts';
+import { readyOf } from './pool-ready.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 import { labels } from '../snapshots/names.ts';
 
@@ -24,6 +26,7 @@ export interface PoolStatusPorts extends ClusterCopyPorts {
   readonly tickets: Pick<TicketQueue, 'depth'>;
   readonly problems: Pick<PoolProblems, 'lastOf'>;
   readonly metrics: Metrics;
+  readonly now: () => number;
 }
 
 /**
@@ -47,21 +50,23 @@ export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal
 }
 
 async function writeChanges(ports: PoolStatusPorts, signal: AbortSignal): Promise<void> {
-  const { client, caches, tickets, problems, slots, runnerNamespace: namespace } = ports;
+  const { client, caches, tickets, problems, slots, now, runnerNamespace: namespace } = ports;
   const depths = await tickets.depth();
   for (const { metadata, status } of caches.pools.values()) {
     const name = metadata?.name ?? '';
     const queue = queueNames.find((each) => poolOfQueue[each] === name);
     const depth = queue === undefined ? null : depths[queue];
+    const lastError = problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax);
     const wanted: RunnerPoolStatus = {
       observedGeneration: metadata?.generation ?? 0,
       active: slots.running.count(name),
       queued: depth === null ? 0 : depth.pending + depth.retry,
-      lastError: problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax),
+      lastError,
       selector: `${labels.pool}=${name}`,
+      conditions: [readyOf(lastError, { observedGeneration: metadata?.generation ?? 0, before: status, nowMs: now() })],
     };
     const isChanged = Object.entries(wanted).some(
-      ([field, value]) => status?.[field as keyof RunnerPoolStatus] !== value,
+      ([field, value]) => !isDeepStrictEqual(status?.[field as keyof RunnerPoolStatus], value),
     );
     if (!isChanged) continue;
     await client.mergePatch(runnerPools, { namespace, name }, { status: wanted }, { subresource: 'status', signal });

@@ -69,12 +69,16 @@ function statusOf(
   const valid = isValid
     ? ({ status: 'True', reason: 'Valid', message: 'Jobs that are accepted from now on may get it.' } as const)
     : ({ status: 'False', reason: 'Invalid', message: messageOf(read.faults, inUse !== undefined) } as const);
-  const before = status?.conditions?.find(({ type }) => type === 'Valid');
-  const lastTransitionTime = before?.status === valid.status ? before.lastTransitionTime : timeOf(now());
+  // `Ready` says the same to tools that know no other condition, such as kstatus of Flux and Argo CD.
+  const conditions = ['Valid', 'Ready'].map((type) => {
+    const before = status?.conditions?.find((one) => one.type === type);
+    const lastTransitionTime = before?.status === valid.status ? before.lastTransitionTime : timeOf(now());
+    return { type, observedGeneration, lastTransitionTime, ...valid };
+  });
   return {
     observedGeneration,
     ...(inUse === undefined ? {} : outlineOf(inUse.profile)),
-    conditions: [{ type: 'Valid', observedGeneration, lastTransitionTime, ...valid }],
+    conditions,
   };
 }
 
