@@ -15,7 +15,7 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
-import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
+import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
@@ -61,7 +61,9 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     const page = { after, limit: limit + 1, hasResults: include === 'results' };
     const jobs = await listJobs(dependencies.listDatabase, filter, page);
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
-    const shown = jobs.slice(0, limit).map(listedJobToWire);
+    const listed = jobs.slice(0, limit);
+    const reasons = await waitingReasonsOf(dependencies.listDatabase, listed, false);
+    const shown = listed.map((job) => listedJobToWire(job, reasons.get(job.id) ?? null));
     return { jobs: shown, next_cursor: last === undefined ? null : writeJobCursor(last) };
   });
 

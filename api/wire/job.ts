@@ -7,8 +7,8 @@ import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';
 
 /** A job of a list (C13.12). */
-export function listedJobToWire({ results, ...job }: ListedJob): Wire<'ListedJob'> {
-  const { results: _, ...wire } = jobToWire({ ...job, results: null });
+export function listedJobToWire({ results, ...job }: ListedJob, reason: Job['waitingReason']): Wire<'ListedJob'> {
+  const { results: _, ...wire } = jobToWire({ ...job, results: null }, reason);
   return results === undefined ? wire : { ...wire, results };
 }
 

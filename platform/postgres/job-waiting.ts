@@ -9,9 +9,9 @@ interface WaitingRow {
   readonly not_before: Date | null;
   readonly is_outage: boolean;
   readonly is_deleting: boolean;
-  /** At most `countMax + 1`. */
-  readonly ahead: number;
-  readonly running: number;
+  /** At most `countMax + 1`; null where nothing was counted. */
+  readonly ahead: number | null;
+  readonly running: number | null;
 }
 
 const countMax = 1_000;
@@ -23,13 +23,15 @@ const find = `
     exists (
       select from media_deletions where hash = job.hash and lifted_at is null and finished_at is null
     ) as is_deleting,
-    (select count(*)::int from (
+    case when $3 then (select count(*)::int from (
       select from jobs as other
       where other.status in ('queued', 'processing') and other.lease_owner is null and other.queue = job.queue
         and other.created_at < job.created_at and other.priority >= job.priority
       limit ${countMax + 1}
-    ) as others) as ahead,
-    (select count(*)::int from jobs as other where lease_owner is not null and other.queue = job.queue) as running
+    ) as others) end as ahead,
+    case when $3 then (
+      select count(*)::int from jobs as other where lease_owner is not null and other.queue = job.queue
+    ) end as running
   from jobs as job where id = any($1) and status = any($2)`;
 
 /** Why a job waits, as `waitingReasonsOf` says it; null when it runs or has ended. */
@@ -40,24 +42,31 @@ export async function waitingReasonOf(database: Database, job: ShownJob): Promis
 /**
  * Why each of these jobs waits, by its id: what its controller recorded, else what the rows of its queue say; one that
  * runs or has ended is not among them. Jobs ahead are counted by age; a priority or a retry may change that order.
+ *
+ * @param isCounted false for lists: counting for each job of a page would take too long, so a job that only waits for
+ * its turn is not among them
  */
 export async function waitingReasonsOf(
   database: Database,
-  jobs: readonly ShownJob[],
+  jobs: readonly Omit<ShownJob, 'results'>[],
+  isCounted = true,
 ): Promise<ReadonlyMap<string, WaitingReason>> {
   const recorded = jobs.flatMap(({ id, waitingReason: reason }) => (reason === null ? [] : [[id, reason] as const]));
   const ids = jobs.filter(mayWaitUnrecorded).map(({ id }) => id);
   if (ids.length === 0) return new Map(recorded);
-  const { rows } = await database.pool.query<WaitingRow>(find, [ids, activeStatuses]);
-  const found = rows.filter((row) => row.is_unclaimed).map((row) => [row.id, reasonOf(row)] as const);
+  const { rows } = await database.pool.query<WaitingRow>(find, [ids, activeStatuses, isCounted]);
+  const found = rows.flatMap((row) => {
+    const reason = row.is_unclaimed ? reasonOf(row) : null;
+    return reason === null ? [] : [[row.id, reason] as const];
+  });
   return new Map([...recorded, ...found]);
 }
 
-function mayWaitUnrecorded({ waitingReason, status, phase }: ShownJob): boolean {
+function mayWaitUnrecorded({ waitingReason, status, phase }: Omit<ShownJob, 'results'>): boolean {
   return waitingReason === null && !isFinal(status) && (phase === null || phase === 'admitted');
 }
 
-function reasonOf(row: WaitingRow): WaitingReason {
+function reasonOf(row: WaitingRow): WaitingReason | null {
   const { not_before: notBefore, is_outage: isOutage, is_deleting: isDeleting, ahead, running } = row;
   if (isOutage)
     return { code: 'storage_outage', message: 'The object storage does not answer; nothing starts until it does.' };
@@ -65,6 +74,7 @@ function reasonOf(row: WaitingRow): WaitingReason {
     return { code: 'media_deletion', message: 'What was made under its hash is being deleted; it starts after that.' };
   if (notBefore !== null)
     return { code: 'next_attempt_later', message: `The next attempt starts at ${notBefore.toISOString()} or later.` };
+  if (ahead === null || running === null) return null;
   if (ahead === 0 && running === 0)
     return { code: 'next_in_queue', message: 'It is the next of its queue, of which nothing runs.' };
   const atWork = running === 1 ? '1 job of its queue runs' : `${running} jobs of its queue run`;

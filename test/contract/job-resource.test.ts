@@ -172,10 +172,13 @@ describe('the Job', () => {
     expect(await reasonOf(second)).toMatchObject({ code: 'pool_full', message: expect.stringContaining('; 1 job of') });
     await jobs.nextAttempt({ ...claim, countsAsFailure: true, delayMs: 60_000 });
     expect(await reasonOf(first)).toMatchObject({ code: 'next_attempt_later' });
+    expect((await api.call(`/api/jobs?hash=${first.hash}`)).json.jobs[0].reason.code).toBe('next_attempt_later');
     await database.pool.query(`update jobs set not_before = now() - interval '1 second' where id = $1`, [first.job_id]);
     expect(await reasonOf(first), 'from then on').toMatchObject({ code: 'next_in_queue' });
     await jobs.recordStorageOutage();
     expect(await reasonOf(second)).toMatchObject({ code: 'storage_outage' });
+    const listed = (await api.call('/api/jobs')).json.jobs as { reason: { code: string } | null }[];
+    expect(listed.map(({ reason }) => reason?.code)).toEqual(['storage_outage', 'storage_outage']);
     // Workers record it every few seconds while it lasts.
     await database.pool.query(`update storage_outage set seen_at = now() - interval '16 seconds'`);
     expect(await reasonOf(second), 'no longer recorded').toMatchObject({ code: 'behind_others' });
