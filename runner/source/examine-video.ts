@@ -7,7 +7,7 @@ import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type Rational, valueOf } from '#domain/media/rational.ts';
 import type { StepContext } from '../context/step-context.ts';
 import { together } from '../context/together.ts';
-import { canMapTones, codecsOf, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
+import { canFilterInputs, canMapTones, codecsOf, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedAudio } from './audio-streams.ts';
 import { readDecodingDelay } from './decoding-delay.ts';
@@ -80,7 +80,7 @@ function plausible(sec: number | null): number | null {
 export async function examineVideo(context: StepContext): Promise<VideoSource> {
   const [probed, abilities] = await Promise.all([probeSource(context), readAbilities(context)]);
   refuseMissingAbilities(abilities);
-  const headers = readVideoStream(probed);
+  const headers = await withFilters(readVideoStream(probed), context);
   const fileSec = statedFileSec(probed);
   const statedSec = plausible(headers.endSec) ?? plausible(probed.durationSec);
   const packets = statedSec === null ? await scanPackets({ ...probed, video: headers }, context) : null;
@@ -117,6 +117,12 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
   };
 }
 
+/** Without the filter of a refused matrix where this ffmpeg cannot run it: earlier ones need none. */
+async function withFilters(video: ProbedVideo, context: StepContext): Promise<ProbedVideo> {
+  if ((video.refusedMatrix?.bitstreamFilter ?? null) === null || (await canFilterInputs(context))) return video;
+  return { ...video, refusedMatrix: { bitstreamFilter: null } };
+}
+
 /** Reads samples of a video, both kinds at once. */
 async function sampleVideo(
   video: ProbedVideo,
@@ -151,11 +157,19 @@ export function refuseTooLong(durationSec: number): void {
   }
 }
 
-function videoWarnings({ hdr }: ProbedVideo, toneMap: 'pq' | 'hlg' | null, plan: FrameRatePlan): Warning[] {
+function videoWarnings(
+  { hdr, matrix, refusedMatrix }: ProbedVideo,
+  toneMap: 'pq' | 'hlg' | null,
+  plan: FrameRatePlan,
+): Warning[] {
   const warnings: Warning[] = [];
   if (toneMap === null && hdr !== 'none') {
     const message = 'The source is HDR, and this ffmpeg has no zscale to map it to SDR; its colours are off.';
     warnings.push({ code: 'hdr_not_mapped', message });
+  }
+  if (refusedMatrix !== null) {
+    const message = `The color matrix that the source states cannot be used; it is read as ${matrix}.`;
+    warnings.push({ code: 'color_matrix_ignored', message });
   }
   if (plan.isVariable) {
     const message = `The frame rate varies; the stream has a constant ${valueOf(plan.rate).toFixed(3)} frames a second.`;

@@ -11,6 +11,7 @@ const video = {
   fieldOrder: 'tff',
   matrix: 'bt709',
   widePrimaries: null,
+  refusedMatrix: null,
   hasAlpha: false,
   isFullRange: false,
 } as VideoSource['video'];

@@ -1,7 +1,7 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from './examine-video.ts';
-import { inputArgs, keepGraphArgs, quietArgs } from '../tools/ffmpeg.ts';
+import { inputArgs, decodeArgs, quietArgs } from '../tools/ffmpeg.ts';
 import { deinterlaceFilters, firstFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
 
 interface Grab {
@@ -67,7 +67,7 @@ function grabCommand(
     program,
     args: [
       ...quietArgs,
-      ...inputArgs(source.path, fromSec, keepGraphArgs(video)),
+      ...inputArgs(source.path, fromSec, decodeArgs(video)),
       '-map',
       `0:${video.streamIndex}`,
       '-vf',

@@ -4,7 +4,9 @@ import { fieldOrderOf, idetCommand, mayBeInterlaced, parseIdet } from './interla
 
 describe('interlacing', () => {
   it('interlacing is searched in a few frames of a guarded source', () => {
-    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5, isNear: true, frames: 15 })).toEqual({
+    expect(
+      idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5, isNear: true, frames: 15, refusedMatrix: null }),
+    ).toEqual({
       program: 'ffmpeg',
       args: [
         '-nostdin',

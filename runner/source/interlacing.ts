@@ -1,9 +1,9 @@
 import { valueOf } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
+import { inputArgs, matrixArgs, quietArgs } from '../tools/ffmpeg.ts';
 import { tryTool } from '../tools/try-tool.ts';
-import type { FieldOrder } from '../tools/video-filters.ts';
+import type { FieldOrder, RefusedMatrix } from '../tools/video-filters.ts';
 import type { ProbedVideo } from './video-stream.ts';
 
 /**
@@ -40,6 +40,7 @@ interface SamplePlace {
   /** Whether it may begin at the key frame before: decoding up to a place costs more than the sample. */
   readonly isNear: boolean;
   readonly frames: number;
+  readonly refusedMatrix: RefusedMatrix | null;
 }
 
 /** Runs `idet` over some frames and prints its counts, which are metadata of the frames. */
@@ -48,7 +49,7 @@ export function idetCommand(program: string, source: string, at: SamplePlace): C
     program,
     args: [
       ...quietArgs,
-      ...inputArgs(source, at.fromSec, at.isNear ? ['-noaccurate_seek'] : []),
+      ...inputArgs(source, at.fromSec, [...matrixArgs(at), ...(at.isNear ? ['-noaccurate_seek'] : [])]),
       '-map',
       `0:${at.streamIndex}`,
       '-frames:v',
@@ -115,7 +116,8 @@ export function mayBeInterlaced(
 export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
   if (!mayBeInterlaced(video)) return 'progressive';
   const frames = framesSampled[video.isFlaggedInterlaced ? 'flagged' : 'unflagged'];
-  const place = { streamIndex: video.streamIndex, isNear: endSec >= nearSecMin, frames };
+  const { streamIndex, refusedMatrix } = video;
+  const place = { streamIndex, isNear: endSec >= nearSecMin, frames, refusedMatrix };
   const samples = sampleShares.map((share) => countFields({ ...place, fromSec: endSec * share }, context));
   const counts = await Promise.all(samples);
   return fieldOrderOf(

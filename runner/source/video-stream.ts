@@ -2,7 +2,14 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { SourceFound } from '#domain/job-types/shared-results.ts';
 import { displaySizeOf, framePixelsMax, type FrameSize, frameSideMax } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
-import { type ColorMatrix, type FrameFormat, type StoredFrame, widePrimaries } from '../tools/video-filters.ts';
+import {
+  type ColorMatrix,
+  type FrameFormat,
+  matrixRemovers,
+  type RefusedMatrix,
+  type StoredFrame,
+  widePrimaries,
+} from '../tools/video-filters.ts';
 import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
 
@@ -22,6 +29,7 @@ export interface ProbedVideo extends FrameSize {
   readonly isFlaggedInterlaced: boolean;
   readonly isFullRange: boolean;
   readonly matrix: ColorMatrix;
+  readonly refusedMatrix: RefusedMatrix | null;
   readonly widePrimaries: FrameFormat['widePrimaries'];
   readonly hasAlpha: boolean;
   /** Neither turned nor mirrored when it is shown. */
@@ -70,6 +78,7 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     isFullRange: stream.color_range === 'pc' || pixelFormat.startsWith('yuvj'),
     matrix: matrixOf(stream, Math.min(size.width, size.height)),
+    refusedMatrix: refusedMatrixOf(stream),
     widePrimaries: widePrimaries.find((wide) => wide === stream.color_primaries) ?? null,
     hasAlpha: alphaFormats.test(pixelFormat) && !withoutAlpha.includes(codec),
     isUpright: rotation === 0 && !isMirrored,
@@ -114,10 +123,18 @@ const matrixNames: Readonly<Record<string, ColorMatrix>> = {
   smpte170m: 'bt601',
   bt470bg: 'bt601',
   bt2020nc: 'bt2020',
-  bt2020c: 'bt2020',
   fcc: 'fcc',
   smpte240m: 'smpte240m',
 };
+
+/** Names of ffprobe for RGB and for no matrix. */
+const withoutMatrix = ['gbr', 'unknown', 'unspecified'];
+
+function refusedMatrixOf({ color_space: tagged, codec_name: codec }: FfprobeStream): RefusedMatrix | null {
+  if (tagged === undefined || matrixNames[tagged] !== undefined || withoutMatrix.includes(tagged)) return null;
+  const removers: Readonly<Record<string, string>> = matrixRemovers;
+  return { bitstreamFilter: tagged === 'reserved' ? (removers[codec ?? ''] ?? null) : null };
+}
 
 /** An untagged video of standard definition is BT.601 and a larger one BT.709, as in players. */
 function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): ColorMatrix {

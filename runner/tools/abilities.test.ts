@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canMapTones, missingAbilities, parseAbilities, refuseMissingAbilities } from './abilities.ts';
+import { canMapTones, filtersInputs, missingAbilities, parseAbilities, refuseMissingAbilities } from './abilities.ts';
 
 const filters = `Filters:
   T.. = Timeline support
@@ -30,5 +30,15 @@ describe('what an ffmpeg can do', () => {
 
   it('an ffmpeg that lacks something is refused before the work begins', () => {
     expect(() => refuseMissingAbilities(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter aeval, /);
+  });
+
+  it.each([
+    ['libavcodec     59. 37.100 / 59. 37.100', false],
+    ['libavcodec     61.  3.100 / 61.  3.100', false],
+    ['libavcodec     61. 19.101 / 61. 19.101', true],
+    ['libavcodec     62.  1.100 / 62.  1.100', true],
+    ['', false],
+  ])('an ffmpeg with %j filters the packets of inputs: %s', (line, expected) => {
+    expect(filtersInputs(`ffmpeg version\n${line}\n`)).toBe(expected);
   });
 });

@@ -77,6 +77,22 @@ export async function readAbilities(context: StepContext, tool: 'ffmpeg' | 'vmaf
   return parseAbilities({ filters: listedFilters, encoders: listedEncoders });
 }
 
+/** libavcodec of ffmpeg 7.1, the first that filters the packets of an input. */
+const inputFiltersFrom = { major: 61, minor: 19 };
+
+/** Reads the line of `ffmpeg -version` about libavcodec: whether `-bsf` may stand before an input. */
+export function filtersInputs(version: string): boolean {
+  const [, major = 0, minor = 0] = (/^libavcodec\s+(\d+)\.\s*(\d+)\./m.exec(version) ?? []).map(Number);
+  return major > inputFiltersFrom.major || (major === inputFiltersFrom.major && minor >= inputFiltersFrom.minor);
+}
+
+/** Whether the ffmpeg of this runner filters the packets of an input. */
+export async function canFilterInputs(context: StepContext): Promise<boolean> {
+  const failure = { code: 'internal', message: 'ffmpeg does not print its version.' } as const;
+  const command = { program: context.program('ffmpeg'), args: ['-hide_banner', '-version'] };
+  return filtersInputs((await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout);
+}
+
 /**
  * Refuses an ffmpeg that lacks something before any work begins. A custom image or a laptop may have its own ffmpeg,
  * with which a job would fail after an hour of decoding.

@@ -72,11 +72,19 @@ export function inputArgs(source: string, seekSec?: number, limits: readonly str
 }
 
 /**
- * Before an input: continues with the same filters where a frame has another size or format. A new graph would count
- * from time 0 again, so the stream would repeat itself.
+ * Before an input whose frames go through `firstFilters`. Continues with the same filters where a frame has another size
+ * or format: a new graph would count from time 0 again, so the stream would repeat itself. Takes a matrix that filters
+ * refuse from the frames.
  */
-export function keepGraphArgs(format: Pick<FrameFormat, 'isUpright' | 'pixelFormat'>): string[] {
-  return isFitted(format) ? ['-reinit_filter', '0'] : [];
+export function decodeArgs(format: Pick<FrameFormat, 'isUpright' | 'pixelFormat' | 'refusedMatrix'>): string[] {
+  return [...matrixArgs(format), ...(isFitted(format) ? ['-reinit_filter', '0'] : [])];
+}
+
+/** Before an input: decodes its video without the matrix that it states. */
+export function matrixArgs({ refusedMatrix }: Pick<FrameFormat, 'refusedMatrix'>): string[] {
+  if (refusedMatrix === null) return [];
+  const { bitstreamFilter } = refusedMatrix;
+  return ['-colorspace:v', 'unknown', ...(bitstreamFilter === null ? [] : ['-bsf:v', bitstreamFilter])];
 }
 
 /** Reads the lines of `-progress`: calls `onSec` with the seconds that are written, and keeps the frame count. */

@@ -20,6 +20,7 @@ export interface FrameFormat {
   readonly toneMap: 'pq' | 'hlg' | null;
   readonly fieldOrder: FieldOrder;
   readonly matrix: ColorMatrix;
+  readonly refusedMatrix: RefusedMatrix | null;
   readonly isFullRange: boolean;
   /** Null for BT.709 and whatever is shown as BT.709. */
   readonly widePrimaries: (typeof widePrimaries)[number] | null;
@@ -33,6 +34,24 @@ export interface FrameFormat {
   /** Neither turned nor mirrored when it is shown. */
   readonly isUpright: boolean;
 }
+
+/**
+ * A matrix that the stream states and no filter converts; the frames are taken for such without one. Null for any
+ * other.
+ */
+export interface RefusedMatrix {
+  /** Removes the number before decoding, since ffmpeg makes no filters at all for a frame with it. */
+  readonly bitstreamFilter: string | null;
+}
+
+/** Removes the stated matrix of a codec (ITU-T H.273, 8.3) from its bitstream, with ffmpeg 7.1 and later. */
+export const matrixRemovers = {
+  h264: 'h264_metadata=matrix_coefficients=2',
+  hevc: 'hevc_metadata=matrix_coefficients=2',
+  mpeg2video: 'mpeg2_metadata=matrix_coefficients=2',
+  av1: 'av1_metadata=matrix_coefficients=2',
+  vp9: 'vp9_metadata=color_space=unknown',
+} as const;
 
 /** A frame before it is turned and before its pixels are made square. */
 export interface StoredFrame extends FrameSize {
@@ -54,8 +73,15 @@ export function isFitted({ isUpright, pixelFormat }: Pick<FrameFormat, 'isUprigh
 }
 
 /** Before all other filters: brings frames to one size, without transparency. */
-export function firstFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat' | 'hasAlpha'>): string[] {
-  return [...oneSizeFilters(format), ...opaqueFilters(format)];
+export function firstFilters(
+  format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat' | 'hasAlpha' | 'refusedMatrix'>,
+): string[] {
+  return [...matrixFilters(format), ...oneSizeFilters(format), ...opaqueFilters(format)];
+}
+
+/** Before all other filters: removes a matrix that they refuse, where the decoder still states it. */
+export function matrixFilters({ refusedMatrix }: Pick<FrameFormat, 'refusedMatrix'>): string[] {
+  return refusedMatrix === null ? [] : ['setparams=colorspace=unknown'];
 }
 
 /** Lays frames over black, as players do: what is transparent may have any colour underneath. */
@@ -67,7 +93,7 @@ function opaqueFilters({ hasAlpha, pixelFormat }: Pick<FrameFormat, 'hasAlpha' |
 
 /**
  * Fits frames of another size into the stored one, with black around them, as broadcasts and recordings of calls need.
- * `keepGraphArgs` goes with it.
+ * `decodeArgs` goes with it.
  */
 function oneSizeFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
   if (!isFitted(format)) return [];

@@ -12,6 +12,7 @@ const video = {
   fieldOrder: 'progressive',
   matrix: 'bt601',
   isFullRange: false,
+  refusedMatrix: null,
 } as VideoSource['video'];
 const preview = {
   source: { path: 'source', video },

@@ -2,7 +2,7 @@ import type { JobOptions } from '#domain/job-types/index.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { inputArgs, keepGraphArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { inputArgs, decodeArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { deinterlaceFilters, firstFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 type PreviewFormat = JobOptions<'video:preview'>['format'];
@@ -68,7 +68,7 @@ function framesMaxOf({ durationSec, fps }: Preview): number {
 function inputOf({ source, startSec, leadSec, durationSec }: Preview): string[] {
   // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
   const length = ['-t', (leadSec + durationSec).toFixed(6)];
-  return inputArgs(source.path, startSec - leadSec, [...length, ...keepGraphArgs(source.video)]);
+  return inputArgs(source.path, startSec - leadSec, [...length, ...decodeArgs(source.video)]);
 }
 
 function graphOf({ source, leadSec, fps, size }: Preview, last: string): string {

@@ -32,6 +32,7 @@ const video: VideoSource['video'] = {
   isFullRange: false,
   matrix: 'bt709',
   widePrimaries: null,
+  refusedMatrix: null,
   hasAlpha: false,
   hasZscale: true,
   startSec: 0,

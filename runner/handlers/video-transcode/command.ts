@@ -6,7 +6,7 @@ import type { SubtitlePlan } from '#domain/media/subtitle-plan.ts';
 import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { fragmentedMp4Args, inputArgs, keepGraphArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { fragmentedMp4Args, decodeArgs, inputArgs, matrixArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { encoderArgs } from './encoders.ts';
 import type { FrameSpan } from './frame-span.ts';
@@ -15,6 +15,7 @@ import {
   deinterlaceFilters,
   firstFilters,
   type FrameFormat,
+  matrixFilters,
   plainFramesFilter,
   standardFilters,
   toHdrStreamFilters,
@@ -60,7 +61,7 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
     args: [
       ...quietArgs,
       ...progressArgs,
-      ...inputArgs(source.path, 0, keepGraphArgs(source.video)),
+      ...inputArgs(source.path, 0, decodeArgs(source.video)),
       ...markInputArgs(rungs, encode.grid.rate),
       ...errorArgs,
       '-filter_complex',
@@ -165,10 +166,12 @@ interface CaptionsCopy {
  * that reads captions decodes without the limits of a source.
  */
 export function copyCaptionsCommand(program: string, { source, path }: CaptionsCopy): Command {
-  const stream = ['-map', `0:${source.video.streamIndex}`, '-vf', 'scale=32:32', '-fps_mode', 'passthrough'];
+  const small = [...matrixFilters(source.video), 'scale=32:32'].join(',');
+  const stream = ['-map', `0:${source.video.streamIndex}`, '-vf', small, '-fps_mode', 'passthrough'];
   const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '51', '-pix_fmt', 'yuv420p', '-a53cc', '1'];
   const output = [...codec, '-enc_time_base', '1:90000', ...noMetadataArgs, '-f', 'nut', path];
-  return { program, args: [...quietArgs, '-copyts', ...inputArgs(source.path), ...stream, ...output] };
+  const input = inputArgs(source.path, 0, matrixArgs(source.video));
+  return { program, args: [...quietArgs, '-copyts', ...input, ...stream, ...output] };
 }
 
 interface CaptionsExtract {

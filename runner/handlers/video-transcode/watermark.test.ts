@@ -9,6 +9,7 @@ const frameFormat = {
   fieldOrder: 'progressive',
   matrix: 'bt709',
   widePrimaries: null,
+  refusedMatrix: null,
   hasAlpha: false,
   isFullRange: false,
   pixelFormat: 'yuv420p',

@@ -86,6 +86,7 @@ describe('the command that encodes a chunk', () => {
       fieldOrder: 'tff' as const,
       matrix: 'bt709' as const,
       widePrimaries: null,
+      refusedMatrix: null,
       hasAlpha: false,
       isFullRange: false,
       pixelFormat: 'yuv420p',

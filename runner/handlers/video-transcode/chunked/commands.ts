@@ -6,7 +6,7 @@ import {
   chunkInputArgs,
   chunkMp4Args,
   inputArgs,
-  keepGraphArgs,
+  decodeArgs,
   noMetadataArgs,
   quietArgs,
 } from '../../../tools/ffmpeg.ts';
@@ -129,7 +129,7 @@ export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }
     args: [
       ...quietArgs,
       ...progressArgs,
-      ...chunkInputArgs(path, keepGraphArgs(frame)),
+      ...chunkInputArgs(path, decodeArgs(frame)),
       ...markInputArgs(rungs, grid.rate),
       // Damage is judged over the whole video.
       '-max_error_rate',

@@ -7,7 +7,7 @@ import { x264Presets } from '#domain/media/profiles.ts';
 import { chunksMax } from '#domain/work/split.ts';
 import type { Task } from '#domain/work/task.ts';
 import type { PublishContext } from '../../job-handler.ts';
-import { widePrimaries } from '../../../tools/video-filters.ts';
+import { matrixRemovers, widePrimaries } from '../../../tools/video-filters.ts';
 import type { PlannedStream } from '../encode.ts';
 import { encodedSchema } from '../encoded.ts';
 
@@ -35,6 +35,10 @@ export const encodePlanSchema = encodedSchema.extend({
     toneMap: z.enum(['pq', 'hlg']).nullable(),
     fieldOrder: z.enum(['progressive', 'tff', 'bff']),
     matrix: z.enum(['bt601', 'bt709', 'bt2020', 'fcc', 'smpte240m']),
+    refusedMatrix: z
+      .object({ bitstreamFilter: z.enum(Object.values(matrixRemovers)).nullable() })
+      .nullable()
+      .default(null),
     isFullRange: z.boolean(),
     widePrimaries: z.enum(widePrimaries).nullable().default(null),
     pixelFormat: z.string().max(64),

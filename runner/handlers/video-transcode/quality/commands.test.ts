@@ -25,6 +25,7 @@ const video = {
   widePrimaries: null,
   hasAlpha: false,
   isFullRange: false,
+  refusedMatrix: null,
   pixelFormat: 'yuv420p',
   hasZscale: true,
 } as VideoSource['video'];

@@ -8,7 +8,7 @@ import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { workspaceFiles } from '../../../context/step-context.ts';
 import type { VideoSource } from '../../../source/examine-video.ts';
-import { chunkGuardArgs, inputArgs, keepGraphArgs, quietArgs, sourceArgs } from '../../../tools/ffmpeg.ts';
+import { chunkGuardArgs, inputArgs, decodeArgs, quietArgs, sourceArgs } from '../../../tools/ffmpeg.ts';
 import { deinterlaceFilters, firstFilters } from '../../../tools/video-filters.ts';
 import { rungsGraph } from '../command.ts';
 import { encoderArgs } from '../encoders.ts';
@@ -47,7 +47,7 @@ export function sampleCommand(program: string, { source, grid, places, rungs }: 
   const labels = places.map((_, index) => `[sample${index}]`).join('');
   const joined = places.length === 1 ? 'null' : `concat=n=${places.length},fps=fps=${rate}`;
   const outputs = rungs.map((track) => ({ track, path: sampleFiles(track).reference }));
-  const limit = ['-t', (framesSec(grid.gopFrames, grid.rate) + marginSec).toFixed(6), ...keepGraphArgs(video)];
+  const limit = ['-t', (framesSec(grid.gopFrames, grid.rate) + marginSec).toFixed(6), ...decodeArgs(video)];
   return {
     program,
     args: [
