@@ -18,7 +18,7 @@ export interface CelRule {
 /** A column of `kubectl get`; one of priority 1 shows with `-o wide` only. */
 export interface PrinterColumn {
   readonly name: string;
-  readonly type: 'string' | 'integer' | 'date';
+  readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;
   readonly priority?: 0 | 1;
 }

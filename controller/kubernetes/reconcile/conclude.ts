@@ -73,6 +73,6 @@ export async function failIfRefused(row: Job, error: unknown, dependencies: Conc
   if (!hasReason(error, 'Invalid')) return false;
   dependencies.log.error({ err: error, job_id: row.id }, 'Job refused by the API server');
   const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');
-  await failJob({ row, begunAt: null, units: [] }, refused, dependencies);
+  await failJob({ row, begunAt: null, units: [], isOfOtherVersion: false }, refused, dependencies);
   return true;
 }
