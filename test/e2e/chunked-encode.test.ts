@@ -18,7 +18,7 @@ import { showClusterOnFailure } from './support/show-cluster.ts';
 import { watchPods } from './support/watch-pods.ts';
 import { endsOnce, startReceiver } from './support/webhooks.ts';
 
-// A chunked encode on a real cluster: its Jobs are run by the real Job controller.
+// A chunked encode on a real cluster: its pods are run by real kubelets.
 
 let clip: string;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
@@ -55,7 +55,8 @@ test('C26.3: an encrypted long video completes once while the pods of three chun
     victims.add(victim && indexOf(victim));
     if (victims.size === 2) {
       const { metadata } = await leaderPod();
-      await kubectl('-n', metadata.namespace, 'delete', 'pod', metadata.name, '--wait=false');
+      const atOnce = ['--grace-period=0', '--force', '--wait=false'];
+      await kubectl('-n', metadata.namespace, 'delete', 'pod', metadata.name, ...atOnce);
     }
   }
   const job = await completed<'video:transcode'>(id);

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { putClip, putLongClip, putImage } from './support/clips.ts';
-import { apiServerPid, processesOf } from './support/host-processes.ts';
+import { putClip, putLongClip } from './support/clips.ts';
+import { processesOf } from './support/host-processes.ts';
 import { apply, kubectl, kubectlWith } from './support/kubectl.ts';
 import { mediaJobManifest } from './support/objects.ts';
 import { release } from './support/release.ts';
@@ -11,7 +10,6 @@ import {
   eventually,
   getJob,
   inRunners,
-  leaderPod,
   newHash,
   podAtStep,
   runnerPods,
@@ -20,8 +18,8 @@ import {
 import { showClusterOnFailure } from './support/show-cluster.ts';
 import { endsOnce, startReceiver } from './support/webhooks.ts';
 
-// Kills and evictions on a real cluster: each job ends exactly once, with the right outcome, and a disruption costs no
-// attempt. Crashes of the controller before and after each of its writes are in test/k8s/crashes.test.ts.
+// What only a real kubelet does to a pod: each job ends exactly once, with the right outcome, and a disruption costs no
+// attempt. Deleted pods and controllers that are killed, are paused or lose the API server are in test/k8s.
 
 let clip: string;
 let longClip: string;
@@ -53,39 +51,7 @@ const startIn = async (pool: string, source: string) => {
   return await inRunners('get', 'mj', name, '-o', 'jsonpath={.metadata.uid}');
 };
 
-/** Starts more jobs than can run at once. */
-const startMany = async () => {
-  const source = await putImage();
-  const video = await start(clip);
-  const images = await Promise.all(
-    Array.from({ length: 5 }, () => submit({ type: 'image:thumbnail', source, callback_url: receiver.url })),
-  );
-  return [video, ...images];
-};
-/**
- * Expects every job to complete with one webhook and no counted failure, in one Job of its own, or of a batch of image
- * jobs. The attempt may be the second: when the leader is lost just after claiming a job, the next leader cannot know
- * whether a Job was created, and starts a new attempt, as after any disruption.
- */
-const allComplete = async (ids: readonly string[]) => {
-  for (const id of ids) await completed(id);
-  const ends = await Promise.all(ids.map((id) => endedOnce(id, 'completed')));
-  expect(ends).toEqual(ids.map(() => ({ failures: 0 })));
-  const jobs = await inRunners('get', 'jobs', '-o', 'jsonpath={.items[*].metadata.labels.reelwright\\.dev/job-id}');
-  const [ofVideo, ...ofImages] = ids.map((id) => jobs.split(id).length - 1);
-  expect(ofVideo).toBe(1);
-  for (const count of ofImages) expect(count).toBeLessThanOrEqual(1);
-};
-
 describe('a disruption of a running pod costs no attempt', () => {
-  test('a job whose pod is deleted completes in its next attempt at no cost', async () => {
-    const id = await start();
-    const pod = await podAtStep(id, 'process');
-    await inRunners('delete', 'pod', pod.metadata.name, '--wait=false');
-    expect(await completed(id)).toMatchObject({ attempt: 2 });
-    expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
-  });
-
   test('a job whose pod is evicted completes in its next attempt at no cost', async () => {
     const id = await start();
     const { name, namespace } = (await podAtStep(id, 'process')).metadata;
@@ -140,45 +106,6 @@ describe('a failure of the attempt itself is counted', () => {
       expect(await endedOnce(id, 'completed')).toEqual({ failures: 1 });
     },
   );
-});
-
-describe.skipIf(!inject('e2e').seesPods)('losing the leading controller or the API server', () => {
-  test('every job ends exactly once when the leading controller is killed', async () => {
-    const before = await leaderPod();
-    const ids = await startMany();
-    await podAtStep(ids[0] ?? '', 'process');
-    for (const { pid } of await processesOf(before)) process.kill(pid, 'SIGKILL');
-    await allComplete(ids);
-  });
-
-  test('another controller leads while the leader is paused for 30 s, and no job ends twice after it resumes', async () => {
-    const paused = await leaderPod();
-    const video = await start(clip);
-    await podAtStep(video, 'process');
-    const pids = (await processesOf(paused)).map(({ pid }) => pid);
-    expect(pids.length).toBeGreaterThan(0);
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    const resumed = sleep(30_000).then(() => pids.map((pid) => signalIfThere(pid, 'SIGCONT')));
-    const more = await startMany();
-    await eventually(leaderPod, ({ metadata }) => metadata.name !== paused.metadata.name, 40_000);
-    await resumed;
-    await allComplete([video, ...more]);
-  });
-
-  test('every job completes once when the API server stops for 30 s', async (context) => {
-    const pid = await apiServerPid();
-    context.skip(pid === null, 'the API server is not a process of this machine');
-    if (pid === null) return;
-    const ids = await startMany();
-    await podAtStep(ids[0] ?? '', 'process');
-    process.kill(pid, 'SIGSTOP');
-    try {
-      await sleep(30_000);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-    await allComplete(ids);
-  });
 });
 
 function evict({ name, namespace }: { name: string; namespace: string }): Promise<string> {

@@ -10,10 +10,10 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
 import { putClip, putImage } from './support/clips.ts';
-import { apply, helm, kubectlJson, kubectlWith } from './support/kubectl.ts';
+import { apply, helm, kubectlJson } from './support/kubectl.ts';
 import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
 import { freePort } from '../../testing/free-port.ts';
-import { chart, release } from './support/release.ts';
+import { release } from './support/release.ts';
 import {
   cancel,
   completed,
@@ -27,8 +27,6 @@ import {
   submit,
 } from './support/service.ts';
 import { startReceiver } from './support/webhooks.ts';
-
-const devValues = join(chart, 'values-dev.yaml');
 
 beforeAll(async () => {
   await putClip();
@@ -57,32 +55,6 @@ describe('`helm install` on two nodes', () => {
   test('`helm test` succeeds on the installed release', async () => {
     const out = await helm('test', release.name, '-n', release.namespace, '--timeout', '120s');
     expect(out).toMatch(/Phase:\s+Succeeded/);
-  });
-
-  test('the API server accepts every object of values-dev.yaml, with pods at the level `restricted`', async () => {
-    const { namespace } = release;
-    const own = `crds.install=false,runners.createNamespace=false,runners.namespace=${namespace}`;
-    const rendered = await render('-n', namespace, '-f', devValues, '--set', own);
-    const created = await kubectlWith(
-      rendered,
-      '-n',
-      namespace,
-      'create',
-      '--dry-run=server',
-      '--warnings-as-errors',
-      '-f',
-      '-',
-    );
-    for (const server of ['postgres', 'redis', 's3'])
-      expect(created).toContain(`deployment.apps/trial-reelwright-dev-${server}`);
-  });
-
-  test('a missing bucket or secret, a bad address and an unknown value are refused by name', async () => {
-    await expect(render()).rejects.toThrow(
-      /storage\.source\.bucket is needed|secrets\.\w+ needs existingSecret or value/,
-    );
-    await expect(render('--set', 'baseUrl=https://media.example.com/')).rejects.toThrow(/baseUrl/);
-    await expect(render('--set', 'api.replica=3')).rejects.toThrow(/replica/);
   });
 
   test('the first `curl` of the notes works when pasted', async () => {
@@ -195,27 +167,7 @@ describe('`kubectl apply` of a MediaJob', () => {
     expect(job).toMatchObject({ job_id: uid, type: 'image:thumbnail', hash, status: 'completed' });
     expect(await objectsOf(hash, job.results)).toBe(1);
   });
-
-  test.each([
-    ['spec.type', { type: 'video:fill', hash: 'h', source: 's' }, /spec\.type: Unsupported value: "video:fill"/],
-    ['spec.source', { type: 'video:cover', hash: 'h', source: '/s' }, /spec\.source: Invalid value/],
-    [
-      'spec.options.timestamp_sec',
-      { type: 'video:transcode', hash: 'h', source: 's', options: { timestamp_sec: 3 } },
-      /spec\.options\.timestamp_sec: Invalid value/,
-    ],
-    ['spec.bucket', { type: 'video:cover', hash: 'h', source: 's', bucket: 'b' }, /unknown field "spec\.bucket"/],
-  ])('the API server refuses a MediaJob with a bad %s and names the field', async (_field, spec, complaint) => {
-    await expect(apply(mediaJobManifest('bad', spec))).rejects.toThrow(complaint);
-    expect(await inRunners('get', 'mj', 'bad', '--ignore-not-found')).toBe('');
-  });
 });
-
-/** The rendered chart. Needs no cluster. */
-function render(...options: string[]): Promise<string> {
-  // `helm template` asks no cluster for its version and assumes an old one.
-  return helm('template', 'trial', chart, '--kube-version', '1.30', ...options);
-}
 
 /** The lines that `kubectl get rp` prints. */
 async function poolLines(): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { putClip, putLargeClip } from './support/clips.ts';
+import { putLargeClip } from './support/clips.ts';
 import { kubectl, kubectlJson } from './support/kubectl.ts';
 import type { List, RunnerPoolObject } from './support/objects.ts';
 import {
@@ -13,7 +13,6 @@ import {
   runnerPods,
   submit,
 } from './support/service.ts';
-import { watchPods } from './support/watch-pods.ts';
 
 const label = 'media.example.com/pool';
 let node: string;
@@ -27,13 +26,9 @@ beforeAll(async () => {
   await unlabel();
 });
 afterEach(cancelUnfinished);
-afterAll(async () => {
-  await unlabel();
-  await inRunners('scale', 'rp/video-large', '--replicas=1');
-});
+afterAll(() => unlabel());
 
 const unlabel = () => kubectl('label', 'nodes', '--all', `${label}-`);
-const large = () => submit({ type: 'video:transcode', source: largeClip });
 
 test('a large video without a node for its pool shows why within 30 s, and runs on the node that `kubectl label` adds', async () => {
   const id = await submit({ type: 'video:transcode', source: largeClip });
@@ -68,34 +63,4 @@ test('a large video without a node for its pool shows why within 30 s, and runs 
   expect(await completed(id)).toMatchObject({ attempt: 1 });
   const pods = await runnerPods(id);
   expect(pods.map(({ spec }) => spec.nodeName)).toEqual([node]);
-});
-
-test('a pool runs one job at a time, and two after `kubectl scale rp/video-large --replicas=2`', async () => {
-  await kubectl('label', 'node', node, `${label}=large`, '--overwrite');
-  const one = watchPods('video-large');
-  const first = await Promise.all([large(), large(), large()]);
-  for (const id of first) await completed(id);
-  await one.stop();
-  expect(one.most()).toBe(1);
-
-  await inRunners('scale', 'rp/video-large', '--replicas=2');
-  expect(await inRunners('get', 'rp', 'video-large')).toMatch(/^video-large\s+2\s/m);
-  const two = watchPods('video-large');
-  const second = await Promise.all([large(), large(), large(), large()]);
-  for (const id of second) await completed(id);
-  await two.stop();
-  expect(two.most()).toBe(2);
-  expect([...one.nodes(), ...two.nodes()]).toEqual([node, node]);
-});
-
-test('a burst of submissions never exceeds the concurrency of the pool', async () => {
-  // Image jobs would share a pod.
-  const source = await putClip();
-  const watch = watchPods('default');
-  const ids = await Promise.all(Array.from({ length: 9 }, () => submit({ type: 'video:cover', source })));
-  for (const id of ids) await completed(id);
-  await watch.stop();
-  expect(watch.most()).toBe(3);
-  const jobs = await inRunners('get', 'jobs', '-o', 'jsonpath={.items[*].metadata.labels.reelwright\\.dev/job-id}');
-  expect(ids.map((id) => jobs.split(id).length - 1)).toEqual(ids.map(() => 1));
 });

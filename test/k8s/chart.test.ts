@@ -13,7 +13,6 @@ import {
   renderChart,
 } from '../../testing/k8s/chart.ts';
 import { server } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 
 // The objects of the chart, checked by a real API server and by the program's own configuration.
 
@@ -65,7 +64,6 @@ describe('the objects of the chart', () => {
     ['values-dev.yaml', dev],
     ['everything switched on', everything],
   ])('the API server accepts the chart with %s, with pods at the level `restricted`', async (_, values) => {
-    await installCrds();
     const suffix = randomBytes(3).toString('hex');
     const [release, runners] = [`release-${suffix}`, `runners-${suffix}`];
     const namespaces = [release, runners].map((name) => ({
@@ -155,6 +153,10 @@ describe('refused values', () => {
     ['an Ingress path that includes /metrics', { ingress: { delivery: { paths: ['/'] } } }, /\/metrics/],
     ['the Ingress path /metrics', { ingress: { api: { paths: ['/api', '/metrics'] } } }, /ingress\.api\.paths/],
     ['the Ingress path /readyz', { ingress: { delivery: { paths: ['/readyz'] } } }, /ingress\.delivery\.paths/],
+    ['no bucket', { storage: {} }, /storage\.source\.bucket is needed/],
+    ['a secret that is nowhere', { secrets: {} }, /secrets\.\w+ needs existingSecret or value/],
+    ['an address that ends with a slash', { baseUrl: 'https://media.example.com/' }, /baseUrl/],
+    ['an unknown value', { api: { replica: 3 } }, /replica/],
     ['two sources of a CA bundle', { caBundle: { configMap: 'a', secret: 'b' } }, /caBundle/],
   ])('the chart refuses %s and names the value', async (_, values, message) => {
     await expect(renderChart({ ...leastValues, ...values })).rejects.toThrow(message);

@@ -41,12 +41,3 @@ export async function processesOf({ status }: PodObject): Promise<HostProcess[]>
   if (id === undefined) return [];
   return (await hostProcesses()).filter(({ group }) => group.includes(id)).toSorted((a, b) => a.pid - b.pid);
 }
-
-/** The cluster's API server, when it is exactly one process of this machine. */
-export async function apiServerPid(): Promise<number | null> {
-  const found = (await hostProcesses()).filter(
-    ({ name, arguments: text }) =>
-      (name === 'kube-apiserver' || text.includes('kube-apiserver')) && /--secure-port[ =]6443\b/.test(text),
-  );
-  return found.length === 1 ? (found[0]?.pid ?? null) : null;
-}

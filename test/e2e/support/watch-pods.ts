@@ -4,10 +4,6 @@ import type { PodObject } from './objects.ts';
 import { release } from './release.ts';
 
 export interface PodWatch {
-  /** The largest number of pods that ran at once. */
-  readonly most: () => number;
-  /** Every node that ran one of them. */
-  readonly nodes: () => ReadonlySet<string>;
   /** The last state of each, of deleted ones too. */
   readonly all: () => readonly PodObject[];
   readonly stop: () => Promise<void>;
@@ -20,38 +16,22 @@ export function watchPods(pool: string): PodWatch {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const closed = once(child, 'close');
-  const running = new Set<string>();
-  const nodes = new Set<string>();
   const last = new Map<string, PodObject>();
-  let most = 0;
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part;
     const lines = text.split('\n');
     text = lines.pop() ?? '';
     for (const line of lines) {
-      const { type, object } = JSON.parse(line) as { type: string; object: PodObject };
+      const { object } = JSON.parse(line) as { object: PodObject };
       last.set(object.metadata.uid, object);
-      if (object.spec.nodeName !== undefined) nodes.add(object.spec.nodeName);
-      if (type === 'DELETED' || hasEnded(object)) running.delete(object.metadata.uid);
-      else running.add(object.metadata.uid);
-      most = Math.max(most, running.size);
     }
   });
   return {
-    most: () => most,
-    nodes: () => nodes,
     all: () => [...last.values()],
     stop: async () => {
       child.kill();
       await closed;
     },
   };
-}
-
-function hasEnded({ status }: PodObject): boolean {
-  return (
-    ['Succeeded', 'Failed'].includes(status.phase) ||
-    (status.containerStatuses ?? []).some(({ state }) => state?.terminated !== undefined)
-  );
 }
