@@ -31,7 +31,7 @@ export class JobEvent {
   bytes({ hasResults }: { readonly hasResults: boolean }): Buffer {
     if (hasResults) return (this.#withResults ??= this.#encode(jobToWire(this.#job)));
     const { results: _, ...job } = this.#job;
-    return (this.#withoutResults ??= this.#encode(listedJobToWire(job)));
+    return (this.#withoutResults ??= this.#encode(listedJobToWire(job, this.#job.waitingReason)));
   }
 
   #encode(wire: object): Buffer {
