@@ -24,8 +24,8 @@ interface Video {
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
 
-/** How long a page may take for what takes a second: time limits are for hangs. */
-const hangMs = 90_000;
+/** How long a page may take for what takes a second: for hangs, and shorter than `expect.poll` waits, which names less. */
+const hangMs = 50_000;
 const screenshots = join(import.meta.dirname, '../test-results');
 
 let connected: Promise<Browser> | undefined;

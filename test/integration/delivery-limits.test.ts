@@ -235,7 +235,8 @@ describe('clients that do not read', () => {
         const body = request.url?.includes('healthy') === true ? bytes.subarray(0, mebibyte / 2) : bytes;
         response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
       },
-      { stalledMs: 60_000, bytesPerSecondMin: mebibyte / 4, rateWindowMs: 5_000 },
+      // A busy machine answers for its bucket after more than ten seconds.
+      { stalledMs: 60_000, bytesPerSecondMin: mebibyte / 4, rateWindowMs: 5_000, timeoutMs: 60_000 },
     );
     const rssBefore = process.memoryUsage().rss;
     const slow = await stalledClients(port, 400, requestOf);
