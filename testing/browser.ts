@@ -24,7 +24,7 @@ interface Video {
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
 
-/** How long a page may take for what takes a second: for hangs, and shorter than `expect.poll` waits, which names less. */
+/** How long a page may take for what takes a second. Shorter than `expect.poll` waits, whose message names less. */
 const hangMs = 50_000;
 const screenshots = join(import.meta.dirname, '../test-results');
 
@@ -49,7 +49,7 @@ export interface WatchedPage {
   readonly requests: () => Promise<SentRequest[]>;
   /** Uncaught exceptions of the page's scripts. */
   readonly errors: string[];
-  /** What the browser says in its console: errors and warnings. */
+  /** The browser's console, such as `error: Refused to connect`: errors and warnings. */
   readonly complaints: string[];
 }
 
@@ -81,7 +81,8 @@ export async function openLastingPage(viewport: Viewport = desktop): Promise<Wat
   });
   page.on('console', (message) => {
     const isRemark = message.text() === remarkOnFrames;
-    if (['error', 'warning'].includes(message.type()) && !isRemark) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type()) && !isRemark)
+      complaints.push(`${message.type()}: ${message.text()}`);
   });
   return { page, errors, complaints, requests: () => Promise.all(sent.map(toSent)) };
 }

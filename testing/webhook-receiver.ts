@@ -20,10 +20,12 @@ export interface WebhookReceiver {
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
+    const take = async () => {
+      const body = await text(request);
       if (request.method === 'POST') received.push({ headers: request.headers as Record<string, string>, body });
       response.end(request.method === 'GET' ? JSON.stringify(received) : '');
-    });
+    };
+    take().catch(() => response.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const close = () => {

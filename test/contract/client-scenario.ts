@@ -72,7 +72,7 @@ export async function routesNotIn({ url }: StageService, requests: readonly stri
       route,
       pattern: new RegExp(`^${route.replaceAll(/\{path\}/g, '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
     }));
-  const called = requests.map((request) => patterns.find(({ pattern }) => pattern.test(request))?.route);
+  const called = requests.map((sent) => patterns.find(({ pattern }) => pattern.test(sent))?.route);
   // The console's own, which a server without it does not have.
   const others = routes.filter((route) => route !== 'POST /api/console/links');
   return others.filter((route) => !called.includes(route));

@@ -7,17 +7,17 @@ import { onStage } from '../../testing/stage/stage.ts';
 // The console over the whole service: it plays what the service made.
 
 const encrypted = 'captioned-encrypted';
-let url: string;
+let home: string;
 
 async function enter() {
   const watched = await openPage();
-  await enterConsole(watched.page, { url: `${url}/console/#/media/${encrypted}`, key: secrets.API_KEY });
+  await enterConsole(watched.page, { url: `${home}/console/#/media/${encrypted}`, key: secrets.API_KEY });
   return watched;
 }
 
 describe.skipIf(chromiumPath === null || !inject('postgres'))('the console of the whole service', () => {
   beforeAll(async () => {
-    ({ url } = (await onStage('streams of captioned')).service);
+    ({ url: home } = (await onStage('streams of captioned')).service);
   });
 
   it('C31.11: the console plays an encrypted stream with captions and storyboard, and sends its token to the key endpoint alone', async () => {

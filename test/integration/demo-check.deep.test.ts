@@ -55,6 +55,9 @@ async function check(change: Change) {
   });
 }
 
+const inText = (bytes: Buffer, pattern: RegExp | string, text: string) =>
+  Buffer.from(bytes.toString('latin1').replaceAll(pattern, text), 'latin1');
+
 describe.skipIf(!inject('postgres'))('the check of an encrypted stream', () => {
   beforeAll(async () => {
     streams = await onStage('streams of bars');
@@ -71,8 +74,6 @@ describe.skipIf(!inject('postgres'))('the check of an encrypted stream', () => {
   });
 
   const undecodable = /does not decrypt|does not decode|decodes with errors/;
-  const inText = (bytes: Buffer, pattern: RegExp | string, text: string) =>
-    Buffer.from(bytes.toString('latin1').replaceAll(pattern, text), 'latin1');
   it.each<[string, string, (bytes: Buffer) => Buffer, RegExp]>([
     ['another key', `/api/key/bars-encrypted`, () => Buffer.alloc(16, 7), undecodable],
     [

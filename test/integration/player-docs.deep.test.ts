@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { chromiumPath, differenceOf, openPage, pauseAt, shownFrame, stateOf } from '../../testing/browser.ts';
 import { serveGuidePage } from '../../testing/guide-page.ts';
