@@ -20,7 +20,7 @@ help:
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
 	@echo 'make mutate     changes of the rules that no unit test notices; ONLY=domain/playback for a folder or file, SINCE=7.days'
 	@echo 'make audit      known holes and licences of the packages that are installed'
-	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
+	@echo 'make test-k8s   the controller against a real control plane of Kubernetes (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make recording  the recording at the head of README.md, by a test that walks through the demo'

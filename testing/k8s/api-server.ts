@@ -1,14 +1,14 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { existsSync, openSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../free-port.ts';
+import { endProcess, logged, startGuard } from './processes.ts';
 
-// A kube-apiserver and an etcd of the tests' own, on free ports, in a folder of their own: nothing else runs, so no
-// controller, scheduler or kubelet touches what a test makes.
+// A kube-apiserver and an etcd on free ports, with a separate folder.
 
 const run = promisify(execFile);
 
@@ -42,7 +42,7 @@ export async function startApiServer(assets: string): Promise<ApiServer> {
   let guard: ChildProcess | undefined;
   const stop = async () => {
     // The API server first: it would otherwise spend its last seconds complaining about etcd.
-    for (const child of processes.toReversed()) await ended(child);
+    for (const child of processes.toReversed()) await endProcess(child);
     guard?.kill('SIGKILL');
     await rm(folder, { recursive: true, force: true });
   };
@@ -128,21 +128,6 @@ function startKubeApiServer(assets: string, folder: string, etcdUrl: string, por
   });
 }
 
-function logged(folder: string, program: string, flags: Record<string, string>): ChildProcess {
-  const log = openSync(join(folder, `${basename(program)}.log`), 'a');
-  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return spawn(program, args, { stdio: ['ignore', log, log] });
-}
-
-// A test process may be killed without a word. The guard's standard input closes then, and it cleans up.
-function startGuard(folder: string, processes: readonly ChildProcess[]): ChildProcess {
-  const script = 'cat >/dev/null; folder=$1; shift; kill -9 "$@" 2>/dev/null; sleep 1; rm -rf "$folder"';
-  const args = ['-c', script, 'guard', folder, ...processes.map(({ pid }) => String(pid))];
-  const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  guard.unref();
-  return guard;
-}
-
 async function writeTokens(folder: string, tokens: { adminToken: string; unprivilegedToken: string }): Promise<void> {
   const keys = generateKeyPairSync('rsa', {
     modulusLength: 2048,
@@ -198,13 +183,4 @@ function kubeconfig(url: string, caCert: string, token: string): string {
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  const killer = setTimeout(() => child.kill('SIGKILL'), 5000);
-  await exit;
-  clearTimeout(killer);
 }

@@ -19,7 +19,7 @@ export async function openBatchRig(variables: Record<string, string> = {}) {
   const rig = await openControllerRig({ ...address, WORKER_CONCURRENCY: '2', IMAGE_BATCH_MIN: '3', ...variables });
   const batches = async () => (await rig.node.jobs()).filter(isOfBatch);
   const firstJob = async () => {
-    await until('a batch has a Job', async () => (await batches()).length > 0, 30_000);
+    await until('a batch has a Job', async () => (await batches()).length > 0);
     const [job] = await batches();
     if (job === undefined) throw new Error('the batch has a Job');
     return job;
@@ -34,7 +34,7 @@ export async function openBatchRig(variables: Record<string, string> = {}) {
     /** The first batch that has a Job, with its pod running, and a runner. */
     async firstBatch() {
       const job = await firstJob();
-      const pod = await rig.node.makePod(job);
+      const pod = await rig.node.podOf(job);
       await rig.node.setStatus(pod, { phase: 'Running' });
       return { job, pod, id: job.metadata?.labels?.['reelwright.dev/batch-id'] ?? '', runner: new BatchRunner(job) };
     },

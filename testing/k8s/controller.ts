@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import sharp from 'sharp';
+import { inject, onTestFinished, test as base } from 'vitest';
 import type { JobType } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import { isFinal } from '#domain/jobs/status.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
 import { runComponents } from '#platform/lifecycle/run-components.ts';
@@ -32,12 +34,15 @@ import type { ControllerDependencies } from '../../controller/dependencies.ts';
 import { TaskEndpoint } from '../../controller/execution/task-requests.ts';
 import { configOf, type Note } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
-import { adminCredentials, type Cleanup, clientFor, newNamespace, server } from './cluster.ts';
-import { TestNode } from './node.ts';
+import { kubectl } from './api-server.ts';
+import { adminCredentials, type Cleanup, clientFor, newNamespace, server, until } from './cluster.ts';
+import { FaultyProxy } from './faulty-proxy.ts';
+import { quotas } from './kinds.ts';
+import { type BatchJob, TestNode } from './node.ts';
 import { submitJob, type Submitted } from './submit-job.ts';
 
-// Whole workers in this process, with the `kubernetes` executor, on a real API server, a database and folders of the
-// test's own. What a cluster's controllers and kubelets do, a test does itself (node.ts).
+// Whole workers in this process, with the `kubernetes` executor, on the API server and the controllers of this run,
+// with a separate database and folders. What a scheduler and kubelets do, a test does itself (node.ts, pod-player.ts).
 
 export type ControllerRig = Awaited<ReturnType<typeof openControllerRig>>;
 
@@ -122,6 +127,15 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     return { stop };
   };
 
+  const node = new TestNode(admin, namespace);
+  const jobOf = async (id: string, attempt = 1): Promise<BatchJob> => {
+    let job: BatchJob | undefined;
+    await until(`attempt ${attempt} has a Job`, async () => {
+      job = (await node.jobs()).find(({ metadata }) => metadata?.name === `mj-${id}-${attempt}`);
+      return job !== undefined;
+    });
+    return job as BatchJob;
+  };
   const find = async (id: string): Promise<Job> => {
     const job = await jobs.find(id);
     if (job === null) throw new Error(`no job ${id}`);
@@ -152,12 +166,50 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     media: mediaStore,
     source: sourceStore,
     kubernetes,
-    node: new TestNode(admin, namespace),
+    node,
+    /** The Job of an attempt, once it is there. */
+    jobOf,
+    /** The pod of the Job of an attempt, once it is there. */
+    podOf: async (id: string, attempt = 1) => node.podOf(await jobOf(id, attempt)),
+    /** Waits until there are so many Jobs. */
+    async jobsAre(count: number): Promise<BatchJob[]> {
+      await until(`there are ${count} Jobs`, async () => (await node.jobs()).length === count);
+      return node.jobs();
+    },
+    /** Lets the namespace have no pod, by a quota. */
+    async refusePods(): Promise<void> {
+      const quota = { namespace, name: 'none' };
+      await admin.create(quotas, { metadata: quota, spec: { hard: { pods: '0' } } });
+      await until('the quota counts', async () => (await admin.get(quotas, quota)).status?.hard !== undefined);
+    },
+    /** Runs every pod until the test has ended, by default with the real runner. */
+    runAll(script?: string): void {
+      const watch = node.runAll(script);
+      cleanup(() => watch.stop());
+    },
     /** For sources whose names say what the scripted runner does: `${notes}/ok`. */
     notes: join(dir, 'notes').slice(1),
     startWorker,
+    /** Starts a worker whose way to the API server is a proxy. */
+    async startProxiedWorker(more: { readonly timeoutMs?: number; readonly relistEveryMs?: number } = {}) {
+      const proxy = await FaultyProxy.open();
+      cleanup(() => proxy.close());
+      const { relistEveryMs, ...options } = more;
+      const client = clientFor(adminCredentials(proxy.url), { cleanup, ...options });
+      startWorker({ kubernetes: { client, ...(relistEveryMs === undefined ? {} : { relistEveryMs }) } });
+      return proxy;
+    },
     find,
+    /** The row of a job that has ended. */
+    async ended(id: string): Promise<Job> {
+      await until(`job ${id} has ended`, async () => isFinal((await find(id)).status), 90_000);
+      return find(id);
+    },
     writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
+    async writeImage(name = 'source'): Promise<void> {
+      const create = { width: 64, height: 48, channels: 3 as const, background: '#369' };
+      await writeFile(join(source, name), await sharp({ create }).jpeg().toBuffer());
+    },
     submit: (type: JobType, more?: Submitted) => submitJob({ jobs, queue }, type, more),
     /** What the scripted runner noted, in order. */
     async readNotes(): Promise<Note[]> {
@@ -181,8 +233,29 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     },
     mediaJob: (jobId: string): Promise<MediaJob> => getMediaJob(admin, namespace, `mj-${jobId}`),
     mediaJobNamed: (name: string): Promise<MediaJob> => getMediaJob(admin, namespace, name),
+    /** `kubectl apply` of a MediaJob. */
+    async applyMediaJob(name: string, spec: object): Promise<void> {
+      const manifest = { apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec };
+      await kubectl(server, ['apply', '-n', namespace, '-f', '-'], JSON.stringify(manifest));
+    },
+    /** Waits until a condition of a MediaJob is `status/reason`. */
+    becomes: (name: string, type: string, so: string): Promise<void> =>
+      until(`${type} is ${so}`, async () => {
+        const mediaJob = await getMediaJob(admin, namespace, name).catch(() => null);
+        return mediaJob !== null && conditionOf(mediaJob, type) === so;
+      }),
   };
 }
+
+interface RigFixture {
+  /** Opens a rig that is closed when the test ends. */
+  readonly openRig: (variables?: Record<string, string>) => Promise<ControllerRig>;
+}
+
+/** A test with a rig. Tests with rigs may run at once: each has a namespace and a database. */
+export const rigTest = base.extend<RigFixture>({
+  openRig: async ({ onTestFinished: cleanup }, use) => use((variables) => openControllerRig(variables, cleanup)),
+});
 
 function getMediaJob(client: KubeClient, namespace: string, name: string): Promise<MediaJob> {
   return client.get(mediaJobs, { namespace, name });

@@ -1,19 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { kubectl } from './api-server.ts';
-import { server } from './cluster.ts';
+import { type ApiServerAddress, kubectl } from './api-server.ts';
 
 const folder = fileURLToPath(new URL('../../crds', import.meta.url));
+const definitions = ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'].map(
+  (plural) => `crd/${plural}.reelwright.dev`,
+);
 
 /** Installs the committed definitions with kubectl and waits until the API server serves them. */
-export async function installCrds(): Promise<void> {
+export async function installCrds(server: ApiServerAddress): Promise<void> {
   await kubectl(server, ['apply', '--server-side', '-f', folder]);
-  await kubectl(server, [
-    'wait',
-    '--for=condition=Established',
-    '--timeout=30s',
-    'crd/mediajobs.reelwright.dev',
-    'crd/mediaprofiles.reelwright.dev',
-    'crd/mediarollouts.reelwright.dev',
-    'crd/runnerpools.reelwright.dev',
-  ]);
+  await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...definitions]);
 }

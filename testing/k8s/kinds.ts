@@ -19,3 +19,10 @@ export const namespaces: Resource<KubeObject> = {
   plural: 'namespaces',
   isNamespaced: false,
 };
+
+export const quotas: Resource<KubeObject & { spec: object; status?: { hard?: object } }> = {
+  apiVersion: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  isNamespaced: true,
+};

@@ -28,11 +28,10 @@ function containers(list: string, key: string, state: string): string {
 }
 
 const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
-const poolAndAttempt = `${label('pool')} + "/" + ${label('attempt')}`;
 
 /**
- * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. A first attempt in
- * the pool `video-large` never ends by itself, and the runner of a batch ends when who plays it says so.
+ * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. The runner of a
+ * batch ends when who plays it says so.
  */
 export function stagesOf(podMs: number): object[] {
   const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
@@ -65,7 +64,6 @@ export function stagesOf(podMs: number): object[] {
       when: [
         lives,
         { key: '.status.phase', operator: 'In', values: ['Running'] },
-        { key: poolAndAttempt, operator: 'NotIn', values: ['video-large/1'] },
         { key: label('batch-id'), operator: 'DoesNotExist' },
       ],
       delayMs: podMs,

@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exitCodes } from '#domain/exit-codes.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { jobs, pods, secrets } from '#platform/kubernetes/objects.ts';
-import { type IndexedPod, runIndexed } from './indexed-job.ts';
-import { type JobWatch, watchJobs } from './job-watch.ts';
+import { jobs, type KubeObject, pods, type Resource, secrets } from '#platform/kubernetes/objects.ts';
+import { until } from './eventually.ts';
+import { type PodWatch, watchPods } from './pod-watch.ts';
 
-// What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers run
-// one after another as processes of this machine, and its status says what became of them.
+// What a scheduler and a kubelet do for the pods that the Job controller makes, done by a test: the containers of a pod
+// run one after another as processes of this machine, and its status says what became of them.
 
 type Job = NonNullable<(typeof jobs)['example']>;
 type Pod = NonNullable<(typeof pods)['example']>;
@@ -23,8 +22,12 @@ export const scriptedRunner = join(import.meta.dirname, '../../test/fixtures/scr
 
 const indexLabel = 'batch.kubernetes.io/job-completion-index';
 
-/** The API server keeps a deleted pod that has a node until its kubelet has stopped it. */
-const nodeOfChunks = 'node-of-chunks';
+const bindings: Resource<KubeObject & { target: object }> = {
+  apiVersion: 'v1',
+  kind: 'Binding',
+  plural: 'bindings',
+  isNamespaced: true,
+};
 
 interface PodPlace {
   readonly workspace: string;
@@ -68,9 +71,22 @@ export class TestNode {
     return items.toSorted((a, b) => String(a.metadata?.name).localeCompare(String(b.metadata?.name)));
   }
 
-  /** Makes the pod of a Job, or of one of its indexes, as its controller does; on a node if one is named. */
-  async makePod(job: Job, place: { nodeName?: string; index?: number } = {}): Promise<Pod> {
-    return this.#client.create(pods, podOf(job, this.#namespace, place));
+  /** The pod that the Job controller makes of a Job, once it is there. */
+  async podOf({ metadata }: Job): Promise<Pod> {
+    const labelSelector = `batch.kubernetes.io/controller-uid=${metadata?.uid}`;
+    let pod: Pod | undefined;
+    await until(`the Job ${metadata?.name} has a pod`, async () => {
+      [pod] = (await this.#client.list(pods, { namespace: this.#namespace, labelSelector })).items;
+      return pod !== undefined;
+    });
+    return pod as Pod;
+  }
+
+  /** Schedules a pod. The API server keeps it from then on when it is deleted, until its kubelet has stopped it. */
+  async bind({ metadata }: Pod, node = 'a-node'): Promise<void> {
+    const { name = '' } = metadata ?? {};
+    const target = { apiVersion: 'v1', kind: 'Node', name: node };
+    await this.#client.create(bindings, { metadata: { namespace: this.#namespace, name }, target });
   }
 
   async setStatus(pod: Pod, status: PodStatus): Promise<void> {
@@ -80,7 +96,7 @@ export class TestNode {
 
   /** Runs a Job's containers for real, one after another; the exit codes, by container. */
   async run(job: Job, script = runnerMain): Promise<Record<string, number>> {
-    return this.execute(await this.makePod(job), script);
+    return this.execute(await this.podOf(job), script);
   }
 
   /** Stops the container of a pod that runs, and lets no other start. */
@@ -118,23 +134,10 @@ export class TestNode {
     }
   }
 
-  /** Runs the pod of an index; returns its last status, and none once its node is lost. */
-  async #runIndex(job: Job, { index, deleted }: IndexedPod, script: string): Promise<PodStatus> {
-    const pod = await this.makePod(job, { index, nodeName: nodeOfChunks });
-    const remove = () => {
-      if (this.#kills.get(pod.metadata?.name ?? '')?.isLost !== true) this.kill(pod);
-    };
-    deleted.addEventListener('abort', remove);
-    const codes = await this.execute(pod, script);
-    const kill = this.#kills.get(pod.metadata?.name ?? '');
-    if (kill?.isLost === true) await new Promise(() => undefined);
-    if (deleted.aborted) await this.removePod(pod);
-    return { ...this.#statusOf(pod, codes), ...kill?.status };
-  }
-
   async #runContainer(container: Container, { workspace, script, pod }: PodPlace): Promise<number> {
     const env = { ...(await this.#environment(container)), ...this.#variables };
     const { name = '', labels } = pod.metadata ?? {};
+    // The Job controller adds this variable with a reference to the label.
     const index = labels?.[indexLabel];
     if (index !== undefined) env['JOB_COMPLETION_INDEX'] = index;
     for (const variable of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[variable] = workspace;
@@ -173,36 +176,16 @@ export class TestNode {
     return values;
   }
 
-  /** Runs every Job that comes up, until the watch is stopped. */
-  runAll(script = runnerMain): JobWatch {
-    return watchJobs(this, async (job) =>
-      job.spec?.completionMode === 'Indexed'
-        ? runIndexed(job, this.#client, (pod) => this.#runIndex(job, pod, script))
-        : this.run(job, script),
-    );
+  /** Runs every pod that comes up, until the watch is stopped. */
+  runAll(script = runnerMain): PodWatch {
+    return watchPods({ client: this.#client, namespace: this.#namespace }, async (pod, deleted) => {
+      const killOf = () => this.#kills.get(pod.metadata?.name ?? '');
+      deleted.addEventListener('abort', () => killOf() ?? this.kill(pod));
+      await this.bind(pod);
+      await this.execute(pod, script);
+      if (deleted.aborted && killOf()?.isLost !== true) await this.removePod(pod);
+    });
   }
-}
-
-function podOf(job: Job, namespace: string, { nodeName, index }: { nodeName?: string; index?: number }): Pod {
-  const { name = '', uid = '' } = job.metadata ?? {};
-  const { metadata, spec } = job.spec?.template ?? {};
-  if (spec === undefined) throw new Error('a Job has a template');
-  return {
-    metadata: {
-      namespace,
-      // The pod of an index may be replaced.
-      name: index === undefined ? `${name}-pod` : `${name}-${index}-${randomBytes(3).toString('hex')}`,
-      labels: {
-        ...metadata?.labels,
-        'batch.kubernetes.io/job-name': name,
-        'batch.kubernetes.io/controller-uid': uid,
-        ...(index === undefined ? {} : { [indexLabel]: String(index) }),
-      },
-      annotations: metadata?.annotations ?? {},
-      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
-    },
-    spec: nodeName === undefined ? spec : { ...spec, nodeName },
-  };
 }
 
 /** What Kubernetes makes of `env[].value`: `$(NAME)` of an earlier variable is replaced, and `$$` is one `$`. */

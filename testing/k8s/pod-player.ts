@@ -3,16 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
 import { chunkResultKey, chunkSourceKey, encodePlanKey, splitKey } from '#domain/media/object-keys.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { jobs } from '#platform/kubernetes/objects.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { BatchRunner } from './batch-runner.ts';
-import { type IndexedPod, runIndexed } from './indexed-job.ts';
-import { type JobWatch, watchJobs } from './job-watch.ts';
 import { type BatchJob, type Pod, type PodStatus, TestNode } from './node.ts';
-import { runningStatus } from './pod-states.ts';
+import { failedStatus, runningStatus } from './pod-states.ts';
+import { type PodWatch, watchPods } from './pod-watch.ts';
 import { leaveStream, leaveThumbnail } from './workers.ts';
 
 const rev = '0123456789abcdef';
-const podRunsMs = 500;
+/** The longest time of a timer. */
+const foreverMs = 2 ** 31 - 1;
 
 interface Scene {
   readonly admin: KubeClient;
@@ -21,48 +22,68 @@ interface Scene {
   readonly workplace: { readonly media: Pick<ObjectStore, 'put'>; readonly find: (id: string) => Promise<Job> };
 }
 
-/** How the pods of chunks are played. */
+/** What becomes of a pod. By default it runs for half a second, leaves what its runner leaves and succeeds. */
+export interface Fate {
+  /** Its status while it waits, for `waitMs` or until it is deleted. */
+  readonly waits?: PodStatus;
+  readonly waitMs?: number;
+  readonly runMs?: number;
+  /** Its last status, of a pod that fails. */
+  readonly fails?: PodStatus;
+}
+
+/** A pod that is played. */
+export interface PlayedPod {
+  readonly pod: Pod;
+  /** Its Job. */
+  readonly job: BatchJob;
+  /** `split`, `finish` or the kind of another unit, `batch`, or the number of a chunk. */
+  readonly part: string;
+  /** Counts the pods of a chunk in its Job, or the pods of another part, from 0. */
+  readonly nth: number;
+}
+
+/** How pods are played. */
 export interface Play {
-  /** How many chunks every video has. */
-  readonly chunks: number;
-  /** How long a pod waits for its start; by default 150 ms. */
+  /** How many chunks every video has; by default the split of a video finds it short, and encodes it. */
+  readonly chunks?: number;
+  /** How long the pod of a chunk waits for its start; by default 150 ms. */
   readonly podWaitsMs?: number;
   /** Resolves when a chunk may end. */
   readonly mayEnd?: (chunk: number) => Promise<unknown>;
-  /**
-   * The last status of a pod that fails. `part` is `split`, `finish` or a chunk's number; `nth` counts the pods of a
-   * chunk in its Job, or the Jobs of another part, from 0.
-   */
-  readonly failure?: (part: string, nth: number) => ((pod: Pod) => PodStatus) | undefined;
+  readonly fateOf?: (played: PlayedPod) => Fate | undefined;
+  /** Called before a pod begins, with those that run. */
+  readonly begins?: (played: PlayedPod, running: readonly PlayedPod[]) => Promise<void>;
 }
 
-/**
- * Plays the cluster for videos and for thumbnails, single ones and in batches: leaves what their runners leave, and
- * writes the statuses of pods and Jobs.
- */
+/** Plays the pods of a namespace: leaves what their runners leave, and writes their statuses as a kubelet does. */
 export class PodPlayer {
   /** How often each chunk, and each other part of a video, was begun. */
   readonly begun = new Map<string, number>();
+  /** The UID of each Job that had a pod, by name: a Job that is made twice has two. */
+  readonly uids = new Map<string, Set<string>>();
+  /** The pods that run. */
+  readonly running = new Set<PlayedPod>();
   /** The largest number of pods that ran at once. */
   podsMax = 0;
-  /** How many pods run. */
-  podsNow = 0;
   /** How many chunks were begun before each task of a batch. */
   readonly chunksBeforeTasks: number[] = [];
   readonly #scene: Scene;
   readonly #play: Play;
   readonly #node: TestNode;
-  #watch: JobWatch | undefined;
+  readonly #podsOf = new Map<string, number>();
+  #watch: PodWatch | undefined;
 
-  constructor(scene: Scene, play: Play) {
+  constructor(scene: Scene, play: Play = {}) {
     this.#scene = scene;
     this.#play = play;
     this.#node = new TestNode(scene.admin, scene.namespace);
   }
 
   start(): void {
-    // What is deleted while it is played has no pod to play any more.
-    this.#watch = watchJobs(this.#node, (job) => this.#run(job).catch(() => undefined));
+    this.#watch = watchPods({ client: this.#scene.admin, namespace: this.#scene.namespace }, (pod, deleted) =>
+      this.#run(pod, deleted),
+    );
   }
 
   async stop(): Promise<void> {
@@ -71,86 +92,89 @@ export class PodPlayer {
 
   /** How many chunks were begun, as often as they were. */
   get chunksBegun(): number {
-    return [...this.begun].reduce((sum, [name, times]) => sum + (/^\d/.test(name) ? times : 0), 0);
+    return [...this.begun].reduce((sum, [name, times]) => sum + (isChunk(name) ? times : 0), 0);
   }
 
-  async #run(job: BatchJob): Promise<void> {
-    const part = job.metadata?.labels?.['reelwright.dev/unit'] ?? '';
-    if (job.metadata?.labels?.['reelwright.dev/batch-id'] !== undefined) return this.#runBatch(job);
-    if (part === 'chunk') return runIndexed(job, this.#scene.admin, (pod) => this.#encode(job, pod));
-    const pod = await this.#node.makePod(job);
-    const nth = this.begun.get(part) ?? 0;
-    await this.#begin(part, pod);
-    await sleep(podRunsMs);
-    this.podsNow -= 1;
-    await this.#end(pod, { part, nth }, () => this.#leave(job, part));
-  }
-
-  async #runBatch(job: BatchJob): Promise<void> {
-    const pod = await this.#node.makePod(job);
-    await this.#begin('batch', pod);
-    await new BatchRunner(job).runAll(async ({ job_id: jobId, hash, attempt }) => {
-      this.chunksBeforeTasks.push(this.chunksBegun);
-      await leaveThumbnail(this.#scene.workplace.media, { jobId, hash, attempt });
-    });
-    this.podsNow -= 1;
-    await this.#node.setStatus(pod, { phase: 'Succeeded' });
-  }
-
-  async #leave({ metadata }: BatchJob, part: string): Promise<void> {
-    const { media } = this.#scene.workplace;
-    const jobId = metadata?.labels?.['reelwright.dev/job-id'] ?? '';
-    if (part === 'split') {
-      await this.#put(chunkResultKey(rev, 'audio'), {});
-      await this.#put(encodePlanKey(rev), {});
-      for (let chunk = 0; chunk < this.#play.chunks; chunk++) await this.#put(chunkSourceKey(rev, chunk), {});
-      const frames = Array.from({ length: this.#play.chunks }, () => 150);
-      return this.#put(splitKey(jobId), { v: 1, rev, chunk_frames: frames });
-    }
-    const { hash, attempt } = await this.#scene.workplace.find(jobId);
-    await (part === 'finish' ? leaveStream : leaveThumbnail)(media, { jobId, hash, attempt });
-  }
-
-  async #encode(job: BatchJob, indexed: IndexedPod): Promise<PodStatus> {
-    const { index, nth, deleted } = indexed;
-    const { podWaitsMs = 150, mayEnd } = this.#play;
-    const chunk = chunksOf(job)[index] ?? -1;
+  async #run(pod: Pod, deleted: AbortSignal): Promise<void> {
     const isDeleted = once(deleted, 'abort');
-    const pod = await this.#node.makePod(job, { index });
-    await Promise.race([sleep(podWaitsMs), isDeleted]);
+    const played = await this.#played(pod);
+    const fate = this.#play.fateOf?.(played) ?? {};
+    const startMs = isChunk(played.part) ? (this.#play.podWaitsMs ?? 150) : 0;
+    const { waits, waitMs = waits === undefined ? startMs : foreverMs } = fate;
+    if (waits !== undefined) await this.#node.setStatus(pod, waits);
+    await Promise.race([sleep(waitMs, undefined, { ref: false }), isDeleted]);
     if (!deleted.aborted) {
-      indexed.hasStarted = true;
-      await this.#begin(String(chunk), pod);
-      await Promise.race([Promise.all([sleep(podRunsMs), mayEnd?.(chunk)]), isDeleted]);
-      this.podsNow -= 1;
+      await this.#begin(played);
+      await Promise.race([this.#work(played, fate), isDeleted]).finally(() => this.running.delete(played));
     }
-    if (deleted.aborted) {
-      await this.#node.removePod(pod);
-      return { phase: 'Failed' };
-    }
-    return this.#end(pod, { part: String(chunk), nth }, () => this.#put(chunkResultKey(rev, chunk), {}));
+    if (!deleted.aborted) return this.#end(played, fate);
+    // As a kubelet does: the end is reported before the pod goes.
+    await this.#node.setStatus(pod, failedStatus(pod, { exitCode: 143 }));
+    await this.#node.removePod(pod);
   }
 
-  async #begin(what: string, pod: Pod): Promise<void> {
-    this.begun.set(what, (this.begun.get(what) ?? 0) + 1);
-    this.podsNow += 1;
-    this.podsMax = Math.max(this.podsMax, this.podsNow);
-    await this.#node.setStatus(pod, runningStatus(pod));
+  async #played(pod: Pod): Promise<PlayedPod> {
+    const { labels = {} } = pod.metadata ?? {};
+    const { name, uid } = pod.metadata?.ownerReferences?.[0] ?? { name: '', uid: '' };
+    this.uids.set(name, (this.uids.get(name) ?? new Set()).add(uid));
+    const job = await this.#scene.admin.get(jobs, { namespace: this.#scene.namespace, name });
+    const unit = labels['reelwright.dev/batch-id'] === undefined ? (labels['reelwright.dev/unit'] ?? '') : 'batch';
+    const index = labels['batch.kubernetes.io/job-completion-index'];
+    const part = index === undefined ? unit : String(chunksOf(job)[Number(index)]);
+    const counted = index === undefined ? part : `${uid} ${index}`;
+    const nth = this.#podsOf.get(counted) ?? 0;
+    this.#podsOf.set(counted, nth + 1);
+    return { pod, job, part, nth };
+  }
+
+  async #begin(played: PlayedPod): Promise<void> {
+    await this.#play.begins?.(played, [...this.running]);
+    this.begun.set(played.part, (this.begun.get(played.part) ?? 0) + 1);
+    this.running.add(played);
+    this.podsMax = Math.max(this.podsMax, this.running.size);
+    await this.#node.bind(played.pod);
+    await this.#node.setStatus(played.pod, runningStatus(played.pod));
+  }
+
+  async #work({ part, job }: PlayedPod, { runMs = 500 }: Fate): Promise<void> {
+    if (part !== 'batch') await Promise.all([sleep(runMs), isChunk(part) && this.#play.mayEnd?.(Number(part))]);
+    else
+      await new BatchRunner(job).runAll(async ({ job_id: jobId, hash, attempt }) => {
+        this.chunksBeforeTasks.push(this.chunksBegun);
+        await leaveThumbnail(this.#scene.workplace.media, { jobId, hash, attempt });
+      });
   }
 
   /** Writes the last status of a pod, after what one leaves that succeeds. */
-  async #end(pod: Pod, { part, nth }: { part: string; nth: number }, leave: () => Promise<void>): Promise<PodStatus> {
-    const failed = this.#play.failure?.(part, nth)?.(pod);
-    if (failed === undefined) await leave();
-    const status = failed ?? { phase: 'Succeeded' };
-    await this.#node.setStatus(pod, status);
-    return status;
+  async #end(played: PlayedPod, { fails }: Fate): Promise<void> {
+    if (fails === undefined && played.part !== 'batch') await this.#leave(played);
+    await this.#node.setStatus(played.pod, fails ?? { phase: 'Succeeded' });
+  }
+
+  async #leave({ pod, part }: PlayedPod): Promise<void> {
+    const { media, find } = this.#scene.workplace;
+    const labels = pod.metadata?.labels ?? {};
+    const jobId = labels['reelwright.dev/job-id'] ?? '';
+    if (isChunk(part)) return this.#put(chunkResultKey(rev, Number(part)), {});
+    if (part === 'split' && this.#play.chunks !== undefined) return this.#leaveSplit(jobId, this.#play.chunks);
+    const { hash, type } = await find(jobId);
+    const attempt = Number(labels['reelwright.dev/attempt']);
+    await (type === 'video:transcode' ? leaveStream : leaveThumbnail)(media, { jobId, hash, attempt });
+  }
+
+  async #leaveSplit(jobId: string, chunks: number): Promise<void> {
+    await this.#put(chunkResultKey(rev, 'audio'), {});
+    await this.#put(encodePlanKey(rev), {});
+    for (let chunk = 0; chunk < chunks; chunk++) await this.#put(chunkSourceKey(rev, chunk), {});
+    await this.#put(splitKey(jobId), { v: 1, rev, chunk_frames: Array.from({ length: chunks }, () => 150) });
   }
 
   async #put(key: string, content: object): Promise<void> {
     await this.#scene.workplace.media.put(key, JSON.stringify(content), { contentType: 'application/json' });
   }
 }
+
+const isChunk = (part: string) => /^\d/.test(part);
 
 function chunksOf({ metadata }: BatchJob): number[] {
   return (JSON.parse(metadata?.annotations?.['reelwright.dev/units'] ?? '{}') as { chunks: number[] }).chunks;

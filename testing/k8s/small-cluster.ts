@@ -1,13 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, openSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials } from '#platform/kubernetes/credentials.ts';
 import { nodes as nodeResource } from '#platform/kubernetes/objects.ts';
-import { type ApiServer, kubectl, startApiServer } from './api-server.ts';
+import { type ApiServer, startApiServer } from './api-server.ts';
+import { startControllerManager, unlimited } from './controller-manager.ts';
+import { installCrds } from './crds.ts';
 import { stagesOf } from './kwok-stages.ts';
+import { logged, startGuard } from './processes.ts';
 
 // A cluster with everything but nodes: an API server of its own, the controllers of Jobs, garbage, namespaces and times
 // to live, the scheduler, and kwok, which says of every pod on a fake node that it runs, and a moment later that it has
@@ -78,15 +81,6 @@ export async function startSmallCluster({
   }
 }
 
-async function installCrds(server: ApiServer): Promise<void> {
-  const crds = join(import.meta.dirname, '../../crds');
-  await kubectl(server, ['apply', '--server-side', '-f', crds]);
-  const names = ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'].map(
-    (plural) => `crd/${plural}.reelwright.dev`,
-  );
-  await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
-}
-
 interface ControllersInput {
   readonly assets: string;
   readonly folder: string;
@@ -95,33 +89,15 @@ interface ControllersInput {
   readonly hasDefaultLimits: boolean;
 }
 
-function startControllers({ assets, folder, kubeconfig, stages, hasDefaultLimits }: ControllersInput): ChildProcess[] {
-  const shared = `--kubeconfig=${kubeconfig}`;
-  const alone = ['--leader-elect=false', '--secure-port=0'];
-  // Without their own limits, what is asked of the API server is all that holds them up.
-  const fast = hasDefaultLimits ? [] : ['--kube-api-qps=1000', '--kube-api-burst=2000'];
-  const syncs = hasDefaultLimits ? [] : ['--concurrent-job-syncs=20'];
-  const controllers = 'job-controller,garbage-collector-controller,namespace-controller,ttl-after-finished-controller';
-  const start = (name: string, ...args: string[]) => logged(folder, join(assets, name), [shared, ...args]);
+function startControllers({ stages, ...input }: ControllersInput): ChildProcess[] {
+  const { assets, folder, kubeconfig, hasDefaultLimits } = input;
+  const limits = hasDefaultLimits ? {} : unlimited;
+  const scheduler = { kubeconfig, 'leader-elect': 'false', 'secure-port': '0', ...limits };
   return [
-    start('kube-controller-manager', ...alone, ...fast, `--controllers=${controllers}`, ...syncs),
-    start('kube-scheduler', ...alone, ...fast),
-    start('kwok', `--config=${stages}`, '--manage-all-nodes'),
+    startControllerManager(input),
+    logged(folder, join(assets, 'kube-scheduler'), scheduler),
+    logged(folder, join(assets, 'kwok'), { kubeconfig, config: stages, 'manage-all-nodes': 'true' }),
   ];
-}
-
-function logged(folder: string, program: string, args: readonly string[]): ChildProcess {
-  const log = openSync(join(folder, `${basename(program)}.log`), 'a');
-  return spawn(program, args, { stdio: ['ignore', log, log] });
-}
-
-// A process that uses this may be killed without a word; the guard's standard input closes then.
-function startGuard(folder: string, processes: readonly ChildProcess[]): ChildProcess {
-  const script = 'cat >/dev/null; folder=$1; shift; kill -9 "$@" 2>/dev/null; rm -rf "$folder"';
-  const args = ['-c', script, 'guard', folder, ...processes.map(({ pid }) => String(pid))];
-  const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  guard.unref();
-  return guard;
 }
 
 /** A node that is ready, with room for a thousand pods. No controller about minds that no kubelet speaks for it. */

@@ -9,7 +9,7 @@ import { helm, kubectl } from './kubectl.ts';
 
 export const release = { name: 'reelwright', namespace: 'reelwright-e2e', runners: 'reelwright-e2e-runners' } as const;
 const checkout = join(import.meta.dirname, '../../..');
-export const chart = join(checkout, 'charts/reelwright');
+const chart = join(checkout, 'charts/reelwright');
 
 /** An API key may submit 30 jobs a minute (API_RATE_LIMIT_PER_MINUTE); the tests use these in turn. */
 const apiKeyCount = 20;
