@@ -10,7 +10,6 @@ import {
   serviceAccounts,
 } from '../../testing/k8s/chart.ts';
 import { server, until } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 
 // Names and labels of the controller are reserved for it, whatever the roles of others allow.
 
@@ -39,7 +38,6 @@ function createStrictly(namespace: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  await installCrds();
   await applyChartRbac(places);
   const manifests = await renderChart({ ...leastValues, runners: { namespace: places.runners } }, places.release);
   // The operator may do everything with the kinds that the policy is about.

@@ -1,19 +1,9 @@
-import { beforeAll, expect, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
-import { type KubeObject, type Resource, runnerPools } from '#platform/kubernetes/objects.ts';
+import { expect, test } from 'vitest';
+import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { openBatchRig } from '../../testing/k8s/batch-rig.ts';
 import { until } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { waitingStatus } from '../../testing/k8s/pod-states.ts';
 
-beforeAll(installCrds);
-
-const events: Resource<KubeObject & Record<string, unknown>> = {
-  apiVersion: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
 const containerOf = (name: string, state: object) => ({
   name,
   image: '',
@@ -25,20 +15,13 @@ const containerOf = (name: string, state: object) => ({
 
 test('a batch whose pod the quota refuses says so on its pool and every waiting job', async () => {
   const rig = await openBatchRig();
+  await rig.refusePods();
   rig.startWorker();
   const ids = await rig.submitMany(6);
-  const { metadata = {} } = await rig.firstJob();
-  const message = 'pods "mj-x" is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0';
-  await rig.admin.create(events, {
-    metadata: { namespace: rig.namespace, name: 'refused' },
-    involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace: rig.namespace, name: metadata.name },
-    reason: 'FailedCreate',
-    message,
-    type: 'Warning',
-  });
   const isShown = async () =>
     (await Promise.all(ids.map(rig.find))).every(({ waitingReason }) => waitingReason !== null);
   await until('the jobs say it', isShown, 30_000);
+  const message = expect.stringContaining('exceeded quota: none') as string;
   for (const id of ids) expect((await rig.find(id)).waitingReason).toEqual({ code: 'quota_exceeded', message });
   await until(
     'the pool says it',
@@ -55,7 +38,7 @@ test('a batch that cannot start follows a corrected pool', async () => {
   rig.startWorker();
   await rig.submitMany(6);
   const job = await rig.firstJob();
-  const pod = await rig.node.makePod(job);
+  const pod = await rig.node.podOf(job);
   await rig.node.setStatus(pod, waitingStatus(pod, 'ImagePullBackOff', 'no such image'));
   const pool = { namespace: rig.namespace, name: 'default' };
   await rig.admin.mergePatch(runnerPools, pool, { spec: { nodeSelector: { disk: 'ssd' } } });
@@ -75,13 +58,7 @@ test('the pod of a batch that an added container keeps running is deleted with i
   const ids = await rig.submitMany(4);
   const { job, pod, runner } = await rig.firstBatch();
   await runner.runAll(rig.work);
-  await until(
-    'all are final',
-    async () => {
-      return (await Promise.all(ids.map((id) => rig.find(id)))).every(({ status }) => isFinal(status));
-    },
-    60_000,
-  );
+  for (const id of ids) await rig.ended(id);
   await rig.node.setStatus(pod, {
     phase: 'Running',
     containerStatuses: [
@@ -111,7 +88,7 @@ test('the exit of a batch’s pod counts for its current task alone', async () =
     phase: 'Failed',
     containerStatuses: [containerOf('all', { terminated: { exitCode: 10, reason: 'Error' } })],
   });
-  await until('the current task has failed', async () => isFinal((await rig.find(task.job_id)).status), 30_000);
+  await rig.ended(task.job_id);
   await until('the other is repeated', async () => (await rig.find(other)).attempt === 2, 30_000);
   expect(await rig.find(other)).toMatchObject({ failures: 0, disruptions: 1 });
 }, 90_000);

@@ -1,51 +1,23 @@
-import sharp from 'sharp';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
-import type { Task } from '#domain/work/task.ts';
+import { expect, onTestFinished, test } from 'vitest';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { jobs, mediaJobs, pods as podObjects } from '#platform/kubernetes/objects.ts';
 import { startCollector } from '../../testing/collector.ts';
-import { argsOf, isOfBatch, openBatchRig, thumbnail } from '../../testing/k8s/batch-rig.ts';
-import { BatchRunner } from '../../testing/k8s/batch-runner.ts';
+import { argsOf, openBatchRig, thumbnail } from '../../testing/k8s/batch-rig.ts';
 import { until } from '../../testing/k8s/cluster.ts';
-import type { ControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-import { watchJobs } from '../../testing/k8s/job-watch.ts';
-import type { BatchJob } from '../../testing/k8s/node.ts';
-import { leaveThumbnail } from '../../testing/k8s/workers.ts';
-
-beforeAll(installCrds);
-
-/** Plays the pod of a Job, of a batch or of a single image job. */
-async function play(job: BatchJob, { node, media, find }: ControllerRig): Promise<void> {
-  const pod = await node.makePod(job);
-  await node.setStatus(pod, { phase: 'Running' });
-  const work = ({ job_id: jobId, hash, attempt }: Pick<Task, 'job_id' | 'hash' | 'attempt'>) =>
-    leaveThumbnail(media, { jobId, hash, attempt });
-  if (isOfBatch(job)) await new BatchRunner(job).runAll(work);
-  else {
-    const jobId = job.metadata?.labels?.['reelwright.dev/job-id'] ?? '';
-    await work({ job_id: jobId, ...(await find(jobId)) });
-  }
-  await node.setStatus(pod, { phase: 'Succeeded' });
-}
+import { PodPlayer } from '../../testing/k8s/pod-player.ts';
 
 /** A rig of batches whose pods a test may play. */
 async function openPlayedRig(variables: Record<string, string> = {}) {
   const rig = await openBatchRig(variables);
   return {
     ...rig,
-    areFinal: async (ids: readonly string[]) =>
-      (await Promise.all(ids.map((id) => rig.find(id)))).every(({ status }) => isFinal(status)),
-    /** Plays every pod that comes up, of batches and of single jobs, until the test has ended. */
-    playAll(): { readonly pods: string[] } {
-      const pods: string[] = [];
-      const watch = watchJobs(rig.node, async (job) => {
-        pods.push(job.metadata?.name ?? '');
-        await play(job, rig).catch(() => undefined);
-      });
-      onTestFinished(() => watch.stop());
-      return { pods };
+    endAll: async (ids: readonly string[]) => Promise.all(ids.map((id) => rig.ended(id))),
+    /** Plays every pod that is there or comes up, of batches and of single jobs, until the test has ended. */
+    playAll(): PodPlayer {
+      const player = new PodPlayer({ ...rig, workplace: rig });
+      player.start();
+      onTestFinished(() => player.stop());
+      return player;
     },
   };
 }
@@ -58,12 +30,12 @@ test('C26.6: 300 image jobs at once share a few pods, and each completes once wi
   rig.startWorker();
   const withWebhook = await rig.submitMany(50, { callbackUrl: `${collector.origin}/hook` });
   const ids = [...withWebhook, ...(await rig.submitMany(250))];
-  await until('all are final', () => rig.areFinal(ids), 60_000);
+  await rig.endAll(ids);
   for (const id of ids) expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   await until('every webhook has come', () => collector.webhooks.length >= withWebhook.length, 60_000);
   expect(new Set(collector.webhooks.map((headers) => headers['webhook-id'])).size).toBe(50);
   expect(collector.webhooks).toHaveLength(50);
-  expect(played.pods.length).toBeLessThan(30);
+  expect(played.uids.size).toBeLessThan(30);
   expect((await rig.batches()).length).toBeGreaterThan(0);
 }, 150_000);
 
@@ -95,7 +67,7 @@ test('C26.7: a runner of a batch that crashes costs the job that it was at one a
   await until('it is repeated', async () => (await rig.find(second.job_id)).attempt === 2, 30_000);
   expect(await rig.find(first.job_id)).toMatchObject({ status: 'completed', attempt: 1 });
   rig.playAll();
-  await until('all are final', () => rig.areFinal(ids), 60_000);
+  await rig.endAll(ids);
   for (const id of ids) {
     const failures = id === second.job_id ? 1 : 0;
     expect(await rig.find(id)).toMatchObject({ status: 'completed', failures, attempt: failures + 1 });
@@ -115,7 +87,7 @@ test('C26.8: a job that is cancelled while a batch is at it stops with its pod, 
   const isThere = async () => (await rig.batches()).some(({ metadata }) => metadata?.name === name);
   await until('the pod is stopped', async () => !(await isThere()), 30_000);
   rig.playAll();
-  await until('all are final', () => rig.areFinal(ids), 60_000);
+  await rig.endAll(ids);
   for (const each of ids)
     expect(await rig.find(each)).toMatchObject({ status: each === id ? 'cancelled' : 'completed', attempt: 1 });
 }, 120_000);
@@ -140,21 +112,19 @@ test('a batch continues under the next leader, which hands out a task again whos
   await rig.admin.delete(jobs, { namespace: rig.namespace, name: job.metadata?.name ?? '' });
   await until('the result counts', async () => (await rig.find(next.job_id)).status === 'completed', 30_000);
   rig.playAll();
-  await until('all are final', () => rig.areFinal(ids), 60_000);
+  await rig.endAll(ids);
   for (const id of ids) expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
 }, 120_000);
 
 test('a runner of a batch does real image jobs one after another, each in a workspace of its own', async () => {
   const rig = await openPlayedRig({ WORKER_CONCURRENCY: '1' });
-  const create = { width: 64, height: 48, channels: 3 as const, background: '#369' };
-  await rig.writeSource('source', await sharp({ create }).jpeg().toBuffer());
+  await rig.writeImage();
   await rig.writeSource('broken', Buffer.from('no image'));
   rig.startWorker();
   const broken = await rig.submit('image:thumbnail', { ...thumbnail, source: 'broken' });
   const ids = await rig.submitMany(6);
-  const watch = rig.node.runAll();
-  onTestFinished(() => watch.stop());
-  await until('all are final', () => rig.areFinal([broken, ...ids]), 90_000);
+  rig.runAll();
+  await rig.endAll([broken, ...ids]);
   expect((await rig.batches()).length).toBeGreaterThan(0);
   expect(await rig.find(broken)).toMatchObject({ status: 'failed', error: { code: 'unsupported_media' } });
   for (const id of ids)

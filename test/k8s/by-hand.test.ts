@@ -1,22 +1,59 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { mediaJobs, runnerPools, secrets } from '#platform/kubernetes/objects.ts';
-import { randomOf } from '../../testing/faults/random.ts';
+import { jobs, mediaJobs, runnerPools, secrets } from '#platform/kubernetes/objects.ts';
+import { pick, type Random, randomOf } from '../../testing/faults/random.ts';
 import { ByHand } from '../../testing/k8s/by-hand.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-import { FatedPods } from '../../testing/k8s/fated-pods.ts';
-import { GarbageCollector } from '../../testing/k8s/garbage-collector.ts';
+import { type Fate, type PlayedPod, PodPlayer } from '../../testing/k8s/pod-player.ts';
+import { disruptionTarget, failedStatus, unschedulable, waitingStatus } from '../../testing/k8s/pod-states.ts';
 
 // The invariants of jobs on a cluster that people disturb by hand (C12.1); `make disturb` is longer.
-
-beforeAll(installCrds);
 
 const seconds = Number(process.env['DISTURB_SECONDS'] ?? 12);
 const seed = Number(process.env['DISTURB_SEED'] ?? 1);
 /** As often as an attempt may fail. */
 const attemptsMax = 3;
+
+const jobIdOf = ({ pod }: PlayedPod) => pod.metadata?.labels?.['reelwright.dev/job-id'] ?? '';
+
+/** What becomes of a pod; some wait for a few seconds before they run, or run for a few. */
+const fates: readonly ((pod: PlayedPod['pod'], random: Random) => Fate)[] = [
+  ...Array.from({ length: 4 }, () => (_: unknown, random: Random) => ({ runMs: 200 + random() * 1_200 })),
+  (pod) => ({ fails: failedStatus(pod, { exitCode: 137 }, disruptionTarget('EvictionByEvictionAPI')) }),
+  (pod) => ({ fails: failedStatus(pod, { exitCode: 1 }) }),
+  () => ({ waits: unschedulable, waitMs: 5_000 }),
+  (pod) => ({ waits: waitingStatus(pod, 'ImagePullBackOff', 'Back-off pulling image'), waitMs: 5_000 }),
+  () => ({ runMs: 5_000 }),
+];
+
+/** Plays pods with fates by chance, until they are to be calm. */
+function playPods(rig: ControllerRig, random: Random) {
+  const { admin, namespace } = rig;
+  /** Pods of a job that ran at once although no one had deleted the Job of the first. */
+  const violations: string[] = [];
+  /** How many attempts of a job were made to fail. */
+  const failures = new Map<string, number>();
+  const state = { isCalm: false };
+  const fateOf = (played: PlayedPod) => {
+    const fate = state.isCalm ? {} : pick(random, fates)(played.pod, random);
+    if (fate.fails !== undefined && fate.fails.conditions === undefined)
+      failures.set(jobIdOf(played), (failures.get(jobIdOf(played)) ?? 0) + 1);
+    return fate;
+  };
+  const begins = async (played: PlayedPod, running: readonly PlayedPod[]) => {
+    for (const other of running.filter((each) => jobIdOf(each) === jobIdOf(played))) {
+      const { name = '', uid } = other.job.metadata ?? {};
+      const now = await admin.get(jobs, { namespace, name }).catch(() => null);
+      if (now?.metadata?.uid === uid && now?.metadata?.deletionTimestamp === undefined)
+        violations.push(`${played.job.metadata?.name} runs beside ${name}`);
+    }
+  };
+  const player = new PodPlayer({ ...rig, workplace: rig }, { fateOf, begins });
+  player.start();
+  onTestFinished(() => player.stop());
+  return { player, violations, failures, calmDown: () => void (state.isCalm = true) };
+}
 
 async function openScene() {
   const rig = await openControllerRig({
@@ -26,16 +63,7 @@ async function openScene() {
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.1/32',
   });
   const random = randomOf(seed);
-  const [byHand, played, collector] = [
-    new ByHand(rig, random),
-    new FatedPods(rig, random),
-    new GarbageCollector(rig.admin, rig.namespace),
-  ];
-  onTestFinished(async () => {
-    await played.stop();
-    await collector.stop();
-  });
-  return { rig, byHand, played, collector };
+  return { rig, byHand: new ByHand(rig, random), played: playPods(rig, random) };
 }
 
 const idsOf = async (rig: ControllerRig) => {
@@ -54,10 +82,8 @@ test(
   'whatever is done to jobs by hand, each ends once, as it should, and leaves nothing',
   { timeout: (seconds + 400) * 1000 },
   async () => {
-    const { rig, byHand, played, collector } = await openScene();
+    const { rig, byHand, played } = await openScene();
     const mediaJobsThere = async () => (await rig.admin.list(mediaJobs, { namespace: rig.namespace })).items;
-    played.start();
-    collector.start();
     await byHand.disturb(seconds);
     played.calmDown();
     await byHand.release();
@@ -96,8 +122,10 @@ test(
       const { items } = await rig.admin.list(secrets, { namespace: rig.namespace });
       return items.map(({ metadata }) => metadata?.name ?? '');
     };
-    await untilNone('no Secret is left', keys, 10_000);
-    await untilNone('no pod runs', () => Promise.resolve(played.running()), 10_000);
+    await untilNone('no Secret is left', keys, 60_000);
+    const jobsLeft = async () => (await rig.node.jobs()).map(({ metadata }) => metadata?.name ?? '');
+    await untilNone('no Job is left', jobsLeft, 60_000);
+    await untilNone('no pod runs', async () => [...played.player.running].map(jobIdOf), 60_000);
     expect(played.violations).toEqual([]);
     const active = async () => {
       const { items } = await rig.admin.list(runnerPools, { namespace: rig.namespace });

@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
+import { describe, expect, test } from 'vitest';
 import { retryJob } from '#jobs/submission/retry.ts';
 import { jobs, mediaJobs, pods } from '#platform/kubernetes/objects.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { adminCredentials, type Cleanup, clientFor, until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { kindOf } from '../../testing/k8s/crashes.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
-import { PodPlayer, type Play } from '../../testing/k8s/pod-player.ts';
+import { type Play, PodPlayer, type PlayedPod } from '../../testing/k8s/pod-player.ts';
 import type { BatchJob, Pod, PodStatus } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus } from '../../testing/k8s/pod-states.ts';
 
 // What may end the pods of chunks, and which chunks are begun again then. The pods are played; chunked-encode.test.ts
 // has the real runner.
-
-beforeAll(installCrds);
 
 interface PlayScene extends Play {
   readonly cleanup: Cleanup;
@@ -27,8 +23,7 @@ interface PlayScene extends Play {
 async function openScene({ cleanup, concurrency = 4, variables = {}, ...play }: PlayScene) {
   const pools = { RUNNER_POOLS: JSON.stringify({ default: { concurrency } }) };
   const rig = await openControllerRig({ ...pools, ...variables }, cleanup);
-  const { admin, namespace } = rig;
-  const player = new PodPlayer({ admin, namespace, workplace: rig }, play);
+  const player = new PodPlayer({ ...rig, workplace: rig }, play);
   cleanup(() => player.stop());
   await rig.writeSource('source', Buffer.from('a video'));
   player.start();
@@ -36,39 +31,43 @@ async function openScene({ cleanup, concurrency = 4, variables = {}, ...play }: 
   return { rig, player, id };
 }
 
-async function ended(rig: ControllerRig, id: string) {
-  await until(`job ${id} has ended`, async () => isFinal((await rig.find(id)).status), 90_000);
-  return rig.find(id);
-}
-
 const oncePerChunk = (chunks: number) => Object.fromEntries(Array.from({ length: chunks }, (_, chunk) => [chunk, 1]));
 const begunOf = ({ begun }: PodPlayer) => Object.fromEntries(begun);
 
 type Failure = (pod: Pod) => PodStatus;
-const stopped =
-  (more: Partial<PodStatus>): Failure =>
+/** The Job controller waits ten seconds and more between the pods of a chunk, from the end of one that failed. */
+const endedLongAgo = { type: 'Ready', status: 'False' as const, lastTransitionTime: '2026-01-01T00:00:00Z' };
+const failing =
+  (terminated: Parameters<typeof failedStatus>[1], { conditions = [], ...more }: Partial<PodStatus> = {}): Failure =>
   (pod) =>
-    failedStatus(pod, { exitCode: 143 }, more);
+    failedStatus(pod, terminated, { ...more, conditions: [...conditions, endedLongAgo] });
+const stopped = (more?: Partial<PodStatus>) => failing({ exitCode: 143 }, more);
 const atDeadline = stopped({ reason: 'DeadlineExceeded', message: 'Pod was active longer than its deadline' });
-const outOfMemory: Failure = (pod) => failedStatus(pod, { exitCode: 137, reason: 'OOMKilled' });
+const outOfMemory = failing({ exitCode: 137, reason: 'OOMKilled' });
+
+const fatesOf = (failureOf: (part: string, nth: number) => Failure | undefined) => (played: PlayedPod) => {
+  const failure = failureOf(played.part, played.nth);
+  return failure && { fails: failure(played.pod) };
+};
 
 test.concurrent(
   'C26.3: a pod that is deleted, drained, preempted, out of memory or past its deadline costs its own chunk and no attempt, again and again',
   async ({ onTestFinished: cleanup }) => {
     const disruptions: readonly Failure[] = [
-      stopped({}),
+      stopped(),
       stopped(disruptionTarget('EvictionByEvictionAPI')),
-      (pod) => failedStatus(pod, { exitCode: 137 }, disruptionTarget('PreemptionByScheduler')),
+      failing({ exitCode: 137 }, disruptionTarget('PreemptionByScheduler')),
       stopped(disruptionTarget('TerminationByKubelet')),
     ];
-    const failures: readonly Failure[] = [outOfMemory, (pod) => failedStatus(pod, { exitCode: 20 }), atDeadline];
+    const failures: readonly Failure[] = [outOfMemory, failing({ exitCode: 20 }), atDeadline];
     // A chunk may be disrupted more often than it may fail.
     const times = [...disruptions.map(() => 3), ...failures.map(() => 2)];
-    const failure = (part: string, nth: number) =>
-      nth < (times[Number(part)] ?? 0) ? [...disruptions, ...failures][Number(part)] : undefined;
-    const { rig, player, id } = await openScene({ cleanup, chunks: 10, failure });
+    const fateOf = fatesOf((part, nth) =>
+      nth < (times[Number(part)] ?? 0) ? [...disruptions, ...failures][Number(part)] : undefined,
+    );
+    const { rig, player, id } = await openScene({ cleanup, chunks: 10, fateOf });
     rig.startWorker();
-    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
+    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
     const again = Object.fromEntries(times.map((each, chunk) => [chunk, each + 1]));
     expect(begunOf(player)).toEqual({ ...oncePerChunk(10), ...again, split: 1, finish: 1 });
   },
@@ -81,10 +80,10 @@ test.concurrent(
       split: stopped(disruptionTarget('EvictionByEvictionAPI')),
       finish: atDeadline,
     };
-    const failure = (part: string, nth: number) => (nth === 0 ? failures[part] : undefined);
-    const { rig, player, id } = await openScene({ cleanup, chunks: 4, failure });
+    const fateOf = fatesOf((part, nth) => (nth === 0 ? failures[part] : undefined));
+    const { rig, player, id } = await openScene({ cleanup, chunks: 4, fateOf });
     rig.startWorker();
-    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 3, failures: 1, disruptions: 1 });
+    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 3, failures: 1, disruptions: 1 });
     expect(begunOf(player)).toEqual({ ...oncePerChunk(4), split: 2, finish: 2 });
   },
 );
@@ -98,12 +97,12 @@ test.concurrent.for([
   ['exceeds its deadline', atDeadline, 'deadline_exceeded'],
 ] as const)(
   'C12.14: a chunk that %s each time fails the job by its number, and a retry encodes that chunk alone',
-  async ([, failing, code], { onTestFinished: cleanup }) => {
+  async ([, failure, code], { onTestFinished: cleanup }) => {
     let isFailing = true;
-    const failure = (part: string) => (isFailing && part === '2' ? failing : undefined);
-    const { rig, player, id } = await openScene({ cleanup, chunks: 5, failure, variables: { JOB_ATTEMPTS: '2' } });
+    const fateOf = fatesOf((part) => (isFailing && part === '2' ? failure : undefined));
+    const { rig, player, id } = await openScene({ cleanup, chunks: 5, fateOf, variables: { JOB_ATTEMPTS: '2' } });
     rig.startWorker();
-    const failed = await ended(rig, id);
+    const failed = await rig.ended(id);
     expect(failed).toMatchObject({ status: 'failed', attempt: 2, error: { code } });
     expect(failed.error?.message).toMatch(/^Chunk 2: /);
     await until('no chunk is begun any more', async () => (await rig.node.jobs()).every(isChunksJobOver), 30_000);
@@ -114,7 +113,7 @@ test.concurrent.for([
     isFailing = false;
     const log = createLogger({ level: 'silent', name: 'test' });
     const [retry] = await retryJob({ ...rig, randomUuid: randomUUID, log }, id, null);
-    expect(await ended(rig, retry?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(await rig.ended(retry?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
     expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: times + 1, split: 2, finish: 1 });
   },
 );
@@ -151,10 +150,10 @@ describe.concurrent('a chunked encode whose work is suspended', () => {
       release(0, 1);
       await until('two chunks are finished, two begun', () => player.chunksBegun === 4, 60_000);
       await set(rig, id, true);
-      await until('no pod runs', () => player.podsNow === 0, 30_000);
+      await until('no pod runs', () => player.running.size === 0, 30_000);
       release(2, 3, 4);
       await set(rig, id, false);
-      expect(await ended(rig, id)).toMatchObject({ status: 'completed', failures: 0 });
+      expect(await rig.ended(id)).toMatchObject({ status: 'completed', failures: 0 });
       expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: 2, 3: 2, split: 1, finish: 1 });
       expect(player.podsMax).toBe(2);
     },
@@ -168,7 +167,7 @@ test.concurrent(
     cleanup(() => proxy.close());
     const client = clientFor(adminCredentials(proxy.url), { cleanup });
     const { mayEnd, release } = openGate();
-    const { rig, player, id } = await openScene({ cleanup, chunks: 6, mayEnd, podWaitsMs: 800, concurrency: 3 });
+    const { rig, player, id } = await openScene({ cleanup, chunks: 6, mayEnd, podWaitsMs: 2_500, concurrency: 3 });
     rig.startWorker({ kubernetes: { client } });
     // A pod that is not shown to run has no work to lose, and may be taken away.
     const running = async () => {
@@ -182,11 +181,11 @@ test.concurrent(
     await until('the other job waits', async () => (await rig.find(other)).waitingReason?.code === 'pool_full', 30_000);
     expect((await rig.node.jobs()).filter(({ metadata }) => metadata?.name?.includes(other))).toEqual([]);
     release(0);
-    expect(await ended(rig, other)).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(await rig.ended(other)).toMatchObject({ status: 'completed', attempt: 1 });
     expect(player.chunksBegun).toBe(3);
     await until('the chunks have the slot again', () => player.chunksBegun === 4, 30_000);
     release(1, 2, 3, 4, 5);
-    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
     expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, image: 1 });
     expect(player.podsMax).toBe(3);
     const writes = proxy.requests

@@ -1,16 +1,13 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { jobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { PodPlayer } from '../../testing/k8s/pod-player.ts';
 
 // How a chunked encode shares the slots of its pool with image jobs that come at once. The pods are played.
-
-beforeAll(installCrds);
 
 const thumbnails = 200;
 const chunks = 6;
@@ -29,7 +26,7 @@ async function openScene() {
   const gates = Array.from({ length: chunks }, () => Promise.withResolvers<void>());
   const mayEnd = async (chunk: number) => gates[chunk]?.promise;
   // Pods wait for longer than the controller needs to take back those that are too many.
-  const player = new PodPlayer({ ...rig, workplace: rig }, { chunks, podWaitsMs: 800, mayEnd });
+  const player = new PodPlayer({ ...rig, workplace: rig }, { chunks, podWaitsMs: 2_500, mayEnd });
   onTestFinished(() => player.stop());
   player.start();
   const metrics = new Metrics();

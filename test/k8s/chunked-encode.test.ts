@@ -3,22 +3,19 @@ import { dirname } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { findSplitWork } from '#jobs/completion/next-units.ts';
-import { jobs, leases, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
+import { jobs, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { endPrograms } from '../../testing/programs.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { openCrashScene } from '../../testing/k8s/crashes.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { type Pod, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget } from '../../testing/k8s/pod-states.ts';
 import { sample } from '../../testing/media.ts';
 
-// A chunked encode, with the real runner and the controller as a process of its own. What the Job controller and the
-// kubelets do for an Indexed Job, the test's node does.
+// A chunked encode, with the real runner and the controller as a separate process. The test's node runs the pods.
 
 let source: string;
 beforeAll(async () => {
-  await installCrds();
   const tone = '-f lavfi -i sine=f=440:r=48000:d=60 -f lavfi -i sine=f=880:r=48000:d=60 -map 0 -map 1 -map 2';
   const clip = `-f lavfi -i testsrc2=s=160x90:r=10:d=60 ${tone}`;
   source = await sample('k8s-long.mp4', `${clip} -c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac`);
@@ -28,7 +25,7 @@ beforeAll(async () => {
 const chunks = 10;
 
 test('C26.3: a long video is encoded by an Indexed Job, and a pod, the controller and a node that are lost at 20, 50 and 80 % cost the chunks of those pods', async () => {
-  const { admin, namespace, workplace, start } = await openCrashScene(onTestFinished, {
+  const { admin, namespace, workplace, start, freeLease } = await openCrashScene(onTestFinished, {
     CHUNK_LENGTH: '6s',
     X264_PRESET: 'ultrafast',
     RUNNER_POOLS: JSON.stringify({ default: { concurrency: 2 } }),
@@ -62,8 +59,7 @@ test('C26.3: a long video is encoded by an Indexed Job, and a pod, the controlle
   await podAfter(5);
   worker.signal('SIGKILL');
   await worker.ended;
-  const lease = { namespace, name: 'reelwright-controller' };
-  await admin.mergePatch(leases, lease, { spec: { holderIdentity: '' } });
+  await freeLease();
   await start();
   const ofLostNode = await podAfter(8);
   // The pod that stays behind has the pool's only slot.

@@ -35,7 +35,6 @@ const node = (labels: Readonly<Record<string, string>>, taints: readonly object[
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-doctor-'));
-  await installCrds();
   await applyChartRbac(places);
   token = (await kubectl(server, ['create', 'token', account, '--namespace', places.release])).trim();
   await applyManifests([node({ disk: 'fast' })]);
@@ -45,7 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await kubectl(server, ['delete', 'node', `doctor-${suffix}`]);
   await kubectl(server, ['delete', 'namespace', places.release, places.runners, '--wait=false']);
-  await installCrds();
+  await installCrds(server);
   await rm(folder, { recursive: true });
 });
 

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, expect, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
+import { expect, test } from 'vitest';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
 
 // What a stranger may create where no admission policy reserves the controller's names.
-
-beforeAll(installCrds);
 
 test.each([
   ['and with the label', true],
@@ -31,6 +27,6 @@ test.each([
   const own = await rig.mediaJob(id);
   expect([own.metadata?.uid === foreign.metadata?.uid, own.spec.pool]).toEqual([false, 'default']);
   if (job !== undefined) await rig.node.run(job, scriptedRunner);
-  await until('the job is final', async () => isFinal((await rig.find(id)).status), 30_000);
+  await rig.ended(id);
   expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
 });

@@ -1,12 +1,9 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isOfBatch, openBatchRig } from '../../testing/k8s/batch-rig.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 
 // Slots that a pool reserves for image jobs. No pod runs, so nothing ends by itself.
-
-beforeAll(installCrds);
 
 /** Videos that take all other slots, with more of them waiting before whatever is submitted next. */
 async function fillWithVideos(rig: ControllerRig): Promise<void> {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
@@ -7,9 +7,6 @@ import { KubeError } from '#platform/kubernetes/errors.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { clientFor, newNamespace, server } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-
-beforeAll(installCrds);
 
 const thumbnail: MediaJobSpec = { type: 'image:thumbnail', hash: 'h1', source: 'in/a.jpg' };
 

@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Condition } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJobConditionType, MediaJobPhase, MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { clientFor, newNamespace, server } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-
-beforeAll(installCrds);
 
 const thumbnail: MediaJobSpec = { type: 'image:thumbnail', hash: 'h1', source: 'in/a.jpg' };
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import type { MediaProfileSpec } from '#domain/kubernetes/media-profile.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
@@ -6,10 +6,7 @@ import { events, mediaJobs, mediaProfiles } from '#platform/kubernetes/objects.t
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
-
-beforeAll(installCrds);
 
 const rung = (shortSide: number, bitrate: number) => ({ short_side: shortSide, bitrate });
 
@@ -113,8 +110,7 @@ async function messageOf(rig: ControllerRig, name: string) {
 describe('a MediaJob that names a profile', () => {
   test('C26.9: a MediaJob waits for a MediaProfile that does not exist or is not valid, says so, and then runs with it', async () => {
     const { rig, apply, shown, publish, create } = await openScene();
-    const watch = rig.node.runAll(scriptedRunner);
-    onTestFinished(() => watch.stop());
+    rig.runAll(scriptedRunner);
     const id = await create('later', { profile: 'lectures' });
     await until('it waits', async () => (await progressing(rig, 'later')) === 'False/ProfileNotFound');
     expect(await messageOf(rig, 'later')).toMatch(/^spec\.profile: there is no profile lectures; known are default, /);

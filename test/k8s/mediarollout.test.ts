@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { events, mediaRollouts } from '#platform/kubernetes/objects.ts';
 import { clientFor, newNamespace, until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { newJobOf } from '../../testing/new-job.ts';
-
-beforeAll(installCrds);
 
 test('C32.17: a MediaRollout that is out of bounds is refused with every field named', async () => {
   const client = clientFor();

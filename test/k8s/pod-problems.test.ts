@@ -1,33 +1,17 @@
-import sharp from 'sharp';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
+import { describe, expect } from 'vitest';
 import { events, jobs, nodes, runnerPools } from '#platform/kubernetes/objects.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { kubectl } from '../../testing/k8s/api-server.ts';
-import { server, until } from '../../testing/k8s/cluster.ts';
-import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-import { type BatchJob, type Pod, type PodStatus, scriptedRunner } from '../../testing/k8s/node.ts';
-import { runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
+import { until } from '../../testing/k8s/cluster.ts';
+import { conditionOf, type ControllerRig, rigTest as test } from '../../testing/k8s/controller.ts';
+import { type Pod, type PodStatus, scriptedRunner } from '../../testing/k8s/node.ts';
+import { runningStatus, unschedulable, waitingStatus } from '../../testing/k8s/pod-states.ts';
 
-beforeAll(installCrds);
-
-async function jobOf(rig: ControllerRig, id: string, attempt = 1): Promise<BatchJob> {
-  const named = async () => (await rig.node.jobs()).find(({ metadata }) => metadata?.name === `mj-${id}-${attempt}`);
-  await until(`attempt ${attempt} has a Job`, async () => (await named()) !== undefined);
-  return (await named()) as BatchJob;
-}
-
-async function ended(rig: ControllerRig, id: string) {
-  await until(`job ${id} is final`, async () => isFinal((await rig.find(id)).status), 30_000);
-  return rig.find(id);
-}
-
-async function hasEvent(rig: ControllerRig, reason: string, name: string): Promise<boolean> {
-  const { items } = await rig.admin.list(events, { namespace: rig.namespace });
-  return items.some((event) => event.reason === reason && event.regarding?.name === name);
-}
+const hasEvent = (rig: ControllerRig, reason: string, name: string) =>
+  until(`there is an Event ${reason}`, async () => {
+    const { items } = await rig.admin.list(events, { namespace: rig.namespace });
+    return items.some((event) => event.reason === reason && event.regarding?.name === name);
+  });
 
 const lastErrorOf = async (rig: ControllerRig, name: string) =>
   (await rig.admin.get(runnerPools, { namespace: rig.namespace, name })).status?.lastError ?? '';
@@ -48,141 +32,164 @@ function secondStepStatus({ spec }: Pod, state: object): PodStatus {
 
 const waitingFor = (reason: string, message: string) => ({ waiting: { reason, message } });
 
-test('a source key with dollar signs reaches the runner unchanged', async () => {
-  const rig = await openControllerRig();
-  const image = sharp({ create: { width: 64, height: 48, channels: 3, background: '#369' } }).jpeg();
-  await rig.writeSource('a$$b $(LANG).jpg', await image.toBuffer());
-  rig.startWorker();
-  const id = await rig.submit('image:thumbnail', { source: 'a$$b $(LANG).jpg' });
-  await rig.node.run(await jobOf(rig, id));
-  expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
-});
-
-describe('a step that cannot start after an earlier one has ended', () => {
-  test('a step that cannot start after an earlier one has ended shows in condition, Event and pool, and the job continues once it starts', async () => {
-    const rig = await openControllerRig();
+describe.concurrent('a pod that does not start', () => {
+  test('a pod that fits no node shows in phase, condition and Event, and fails the job past the deadline', async ({
+    openRig,
+  }) => {
+    const rig = await openRig({ PENDING_DEADLINE: '9s' });
     rig.startWorker();
     const id = await rig.submit('video:cover');
-    const pod = await rig.node.makePod(await jobOf(rig, id));
-    await rig.node.setStatus(
-      pod,
-      secondStepStatus(pod, waitingFor('CreateContainerConfigError', 'secret "media" not found')),
-    );
-    const progressing = async () => conditionOf(await rig.mediaJob(id), 'Progressing');
-    await until(
-      'the condition shows it',
-      async () => (await progressing()) === 'False/CreateContainerConfigError',
-      30_000,
-    );
-    await until('there is an Event', () => hasEvent(rig, 'CreateContainerConfigError', `mj-${id}`));
-    await until(
-      'the pool shows it',
-      async () => (await lastErrorOf(rig, 'default')).includes('secret "media"'),
-      30_000,
-    );
-    await rig.node.setStatus(pod, secondStepStatus(pod, { running: { startedAt: new Date().toISOString() } }));
-    await until('it continues', async () => (await progressing()) === 'True/AttemptBegun');
+    await rig.node.setStatus(await rig.podOf(id), unschedulable);
+    await rig.becomes(`mj-${id}`, 'Progressing', 'False/Unschedulable');
+    expect((await rig.mediaJob(id)).status?.phase).toBe('unschedulable');
+    await hasEvent(rig, 'Unschedulable', `mj-${id}`);
+    const job = await rig.ended(id);
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'resource_exhausted', retryable: true } });
+    expect(job.error?.message).toContain('node affinity');
+    await rig.jobsAre(0);
   });
 
-  test('a step that cannot start after an earlier one has ended fails the job past the pending deadline', async () => {
-    const rig = await openControllerRig({ PENDING_DEADLINE: '6s' });
+  test('an image that is missing shows in the condition, and the job continues once it exists', async ({ openRig }) => {
+    const rig = await openRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
-    const pod = await rig.node.makePod(await jobOf(rig, id));
+    const pod = await rig.podOf(id);
+    await rig.node.setStatus(pod, waitingStatus(pod, 'ImagePullBackOff', 'Back-off pulling image'));
+    await rig.becomes(`mj-${id}`, 'Progressing', 'False/ImagePullBackOff');
+    await rig.node.setStatus(pod, runningStatus(pod));
+    await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'probing' });
+  });
+
+  test('a quota that refuses the pod shows in condition and phase', async ({ openRig }) => {
+    const rig = await openRig();
+    await rig.refusePods();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    await rig.becomes(`mj-${id}`, 'Progressing', 'False/QuotaExceeded');
+    expect((await rig.mediaJob(id)).status?.phase).toBe('quota_exceeded');
+  });
+
+  test('a pod that waits is replaced once its pool is corrected, at no cost', async ({ openRig }) => {
+    const pools = { default: { concurrency: 2, nodeSelector: { disk: 'absent' } }, 'video-large': { concurrency: 1 } };
+    const rig = await openRig({ RUNNER_POOLS: JSON.stringify(pools) });
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    await rig.node.setStatus(await rig.podOf(id), unschedulable);
+    const ref = { namespace: rig.namespace, name: 'default' };
+    await rig.admin.mergePatch(runnerPools, ref, { spec: { nodeSelector: { disk: 'ssd' } } });
+    const replaced = await rig.jobOf(id, 2);
+    expect(replaced.spec?.template.spec?.nodeSelector).toEqual({ disk: 'ssd' });
+    await rig.node.run(replaced, scriptedRunner);
+    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+});
+
+describe.concurrent('a step that cannot start after an earlier one has ended', () => {
+  test('shows in condition, Event and pool, and the job continues once it starts', async ({ openRig }) => {
+    const rig = await openRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const pod = await rig.podOf(id);
+    const waiting = waitingFor('CreateContainerConfigError', 'secret "media" not found');
+    await rig.node.setStatus(pod, secondStepStatus(pod, waiting));
+    await rig.becomes(`mj-${id}`, 'Progressing', 'False/CreateContainerConfigError');
+    await hasEvent(rig, 'CreateContainerConfigError', `mj-${id}`);
+    await until('the pool shows it', async () => (await lastErrorOf(rig, 'default')).includes('secret "media"'));
+    await rig.node.setStatus(pod, secondStepStatus(pod, { running: { startedAt: new Date().toISOString() } }));
+    await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
+  });
+
+  test('fails the job past the pending deadline', async ({ openRig }) => {
+    const rig = await openRig({ PENDING_DEADLINE: '6s' });
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const pod = await rig.podOf(id);
     await rig.node.setStatus(pod, secondStepStatus(pod, waitingFor('ImagePullBackOff', 'Back-off pulling image')));
-    const job = await ended(rig, id);
+    const job = await rig.ended(id);
     expect(job).toMatchObject({ status: 'failed', error: { code: 'internal' } });
     expect(job.error?.message).toContain('ImagePullBackOff');
   });
 });
 
-test('a job whose node does not answer names the node in condition, Event and metric until the node returns', async () => {
-  const rig = await openControllerRig();
-  const nodeName = `node-${rig.namespace}`;
-  await rig.admin.create(nodes, { metadata: { name: nodeName } });
-  onTestFinished(() => rig.admin.delete(nodes, { name: nodeName }));
-  const setReady = async (status: 'True' | 'Unknown') => {
-    const at = new Date().toISOString();
-    const message = 'Kubelet stopped posting node status.';
-    const conditions = [{ type: 'Ready', status, reason: 'NodeStatusUnknown', message, lastTransitionTime: at }];
-    await rig.admin.mergePatch(nodes, { name: nodeName }, { status: { conditions } }, { subresource: 'status' });
-  };
-  await setReady('True');
-  const metrics = new Metrics();
-  rig.startWorker({ metrics });
-  const id = await rig.submit('video:cover');
-  const pod = await rig.node.makePod(await jobOf(rig, id), { nodeName });
-  await rig.node.setStatus(pod, runningStatus(pod));
-  const progressing = async () => conditionOf(await rig.mediaJob(id), 'Progressing');
-  await until('it runs', async () => (await progressing()) === 'True/AttemptBegun');
-  await setReady('Unknown');
-  await until('the condition names the node', async () => (await progressing()) === 'False/NodeNotReady');
-  const { phase, conditions } = (await rig.mediaJob(id)).status ?? {};
-  expect(phase).toBe('probing');
-  expect(conditions?.find(({ reason }) => reason === 'NodeNotReady')?.message).toContain(`${nodeName} is not ready`);
-  await until('there is an Event', () => hasEvent(rig, 'NodeNotReady', `mj-${id}`));
-  const waitsFor = async () => (await rig.find(id)).waitingReason?.code;
-  await until('callers see it', async () => (await waitsFor()) === 'node_lost');
-  const series = 'svc_media_jobs_waiting{pool="default",reason="NodeNotReady"}';
-  await until('the metric counts it', async () => (await metrics.registry.metrics()).includes(`${series} 1`), 20_000);
-  expect(await metrics.registry.metrics()).toContain('svc_leader{lease="reelwright-controller"} 1');
-  await setReady('True');
-  await until('it continues', async () => (await progressing()) === 'True/AttemptBegun');
-  await until('callers see it', async () => (await waitsFor()) === undefined);
-});
+test.concurrent(
+  'a job whose node does not answer names the node in condition, Event and metric until the node returns',
+  async ({ openRig, onTestFinished }) => {
+    const rig = await openRig();
+    const nodeName = `node-${rig.namespace}`;
+    await rig.admin.create(nodes, { metadata: { name: nodeName } });
+    onTestFinished(() => rig.admin.delete(nodes, { name: nodeName }));
+    const setReady = async (status: 'True' | 'Unknown') => {
+      const at = new Date().toISOString();
+      const message = 'Kubelet stopped posting node status.';
+      const conditions = [{ type: 'Ready', status, reason: 'NodeStatusUnknown', message, lastTransitionTime: at }];
+      await rig.admin.mergePatch(nodes, { name: nodeName }, { status: { conditions } }, { subresource: 'status' });
+    };
+    await setReady('True');
+    const metrics = new Metrics();
+    rig.startWorker({ metrics });
+    const id = await rig.submit('video:cover');
+    const pod = await rig.podOf(id);
+    await rig.node.bind(pod, nodeName);
+    await rig.node.setStatus(pod, runningStatus(pod));
+    await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
+    await setReady('Unknown');
+    await rig.becomes(`mj-${id}`, 'Progressing', 'False/NodeNotReady');
+    const { phase, conditions } = (await rig.mediaJob(id)).status ?? {};
+    expect(phase).toBe('probing');
+    expect(conditions?.find(({ reason }) => reason === 'NodeNotReady')?.message).toContain(`${nodeName} is not ready`);
+    await hasEvent(rig, 'NodeNotReady', `mj-${id}`);
+    const waitsFor = async () => (await rig.find(id)).waitingReason?.code;
+    await until('callers see it', async () => (await waitsFor()) === 'node_lost');
+    const series = 'svc_media_jobs_waiting{pool="default",reason="NodeNotReady"}';
+    await until('the metric counts it', async () => (await metrics.registry.metrics()).includes(`${series} 1`));
+    expect(await metrics.registry.metrics()).toContain('svc_leader{lease="reelwright-controller"} 1');
+    await setReady('True');
+    await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
+    await until('callers see it', async () => (await waitsFor()) === undefined);
+  },
+);
 
-test('C26.2: a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {
-  const rig = await openControllerRig({ PENDING_DEADLINE: '6s' });
+test.concurrent(
+  'C26.2: a Job that Kueue suspends past the pending deadline shows that and fails nothing',
+  async ({ openRig }) => {
+    const pools = { default: { concurrency: 1, kueueQueue: 'video' }, 'video-large': { concurrency: 1 } };
+    const rig = await openRig({ RUNNER_POOLS: JSON.stringify(pools), PENDING_DEADLINE: '3s' });
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    const { metadata, spec } = await rig.jobOf(id);
+    expect(metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBe('video');
+    expect(spec?.template.metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBeUndefined();
+    const suspend = (isSo: boolean) =>
+      rig.admin.mergePatch(jobs, { namespace: rig.namespace, name: `mj-${id}-1` }, { spec: { suspend: isSo } });
+    await suspend(true);
+    await until('it is shown', async () => (await rig.mediaJob(id)).status?.phase === 'suspended');
+    expect(conditionOf(await rig.mediaJob(id), 'Progressing')).toBe('False/JobSuspended');
+    const shownAt = Date.now();
+    await until('the deadline has passed twice', () => Date.now() - shownAt > 6_000);
+    expect((await rig.jobOf(id)).spec?.suspend).toBe(true);
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'suspended', attempt: 1 });
+    await suspend(false);
+    await rig.node.run(await rig.jobOf(id), scriptedRunner);
+    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+  },
+);
+
+test.concurrent('a source key with dollar signs reaches the runner unchanged', async ({ openRig }) => {
+  const rig = await openRig();
+  await rig.writeImage('a$$b $(LANG).jpg');
   rig.startWorker();
-  const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
-  await jobOf(rig, id);
-  const ref = { namespace: rig.namespace, name: `mj-${id}-1` };
-  // As the Job controller does.
-  const confirm = async (status: 'True' | 'False', reason: string) => {
-    const at = new Date().toISOString();
-    const conditions = [{ type: 'Suspended', status, reason, lastTransitionTime: at, lastProbeTime: at }];
-    await rig.admin.mergePatch(jobs, ref, { status: { conditions } }, { subresource: 'status' });
-  };
-  await rig.admin.mergePatch(jobs, ref, { spec: { suspend: true } });
-  await confirm('True', 'JobSuspended');
-  await until('it is shown', async () => (await rig.mediaJob(id)).status?.phase === 'suspended', 30_000);
-  expect(conditionOf(await rig.mediaJob(id), 'Progressing')).toBe('False/JobSuspended');
-  expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'suspended' });
-  // Past the deadline.
-  await new Promise((resolve) => setTimeout(resolve, 8_000));
-  expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });
-  await rig.admin.mergePatch(jobs, ref, { spec: { suspend: false } });
-  await confirm('False', 'JobResumed');
-  await rig.node.run(await jobOf(rig, id), scriptedRunner);
-  expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+  const id = await rig.submit('image:thumbnail', { source: 'a$$b $(LANG).jpg' });
+  await rig.node.run(await rig.jobOf(id));
+  expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
 });
 
-test('a pod that waits is replaced once its pool is corrected, at no cost', async () => {
-  const pools = { default: { concurrency: 2, nodeSelector: { disk: 'absent' } }, 'video-large': { concurrency: 1 } };
-  const rig = await openControllerRig({ RUNNER_POOLS: JSON.stringify(pools) });
-  rig.startWorker();
-  const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
-  const pod = await rig.node.makePod(await jobOf(rig, id));
-  await rig.node.setStatus(pod, unschedulable);
-  const ref = { namespace: rig.namespace, name: 'default' };
-  await rig.admin.mergePatch(runnerPools, ref, { spec: { nodeSelector: { disk: 'ssd' } } });
-  const replaced = await jobOf(rig, id, 2);
-  expect(replaced.spec?.template.spec?.nodeSelector).toEqual({ disk: 'ssd' });
-  await rig.node.run(replaced, scriptedRunner);
-  expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
-});
-
-test('a container that an admission webhook added keeps no pod of a completed job', async () => {
-  const rig = await openControllerRig();
-  await rig.writeSource(
-    'source',
-    await sharp({ create: { width: 64, height: 48, channels: 3, background: '#369' } })
-      .jpeg()
-      .toBuffer(),
-  );
+test.concurrent('a container that an admission webhook added keeps no pod of a completed job', async ({ openRig }) => {
+  const rig = await openRig();
+  await rig.writeImage();
   rig.startWorker();
   const id = await rig.submit('image:thumbnail');
-  const pod = await rig.node.makePod(await jobOf(rig, id));
+  const pod = await rig.podOf(id);
   await rig.node.execute(pod, undefined, { isSilent: true });
   const shared = { image: 'runner', imageID: '', ready: false, restartCount: 0 };
   await rig.node.setStatus(pod, {
@@ -193,26 +200,14 @@ test('a container that an admission webhook added keeps no pod of a completed jo
       { ...shared, name: 'zzz-agent', state: { running: { startedAt: new Date().toISOString() } } },
     ],
   });
-  expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
-  await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
+  expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
+  await rig.jobsAre(0);
 });
 
-const manifest = (name: string, spec: object) =>
-  JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
-
-describe('a MediaJob from kubectl', () => {
-  test('a MediaJob from kubectl that is refused has an error and an Event', async () => {
-    const rig = await openControllerRig();
-    rig.startWorker();
-    const spec = { type: 'video:transcode', hash: 'none', source: 'nowhere.mp4' };
-    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('none', spec));
-    await until('it is refused', async () => conditionOf(await rig.mediaJobNamed('none'), 'Failed') === 'True/Refused');
-    expect((await rig.mediaJobNamed('none')).status?.error).toMatchObject({ code: 'source_not_found' });
-    await until('there is an Event', () => hasEvent(rig, 'Refused', 'none'));
-  });
-
-  test('a MediaJob from kubectl whose source cannot be measured shows why, and becomes a job once it can', async () => {
-    const rig = await openControllerRig();
+test.concurrent(
+  'a MediaJob whose source cannot be measured shows why, and becomes a job once it can',
+  async ({ openRig, onTestFinished }) => {
+    const rig = await openRig();
     const away = openObjectStore({
       bucket: 'uploads',
       s3: {
@@ -227,17 +222,15 @@ describe('a MediaJob from kubectl', () => {
     });
     onTestFinished(() => away.close());
     const worker = rig.startWorker({ source: away });
-    const spec = { type: 'video:transcode', hash: 'later', source: 'later.mp4' };
-    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('later', spec));
-    const progressing = async () => conditionOf(await rig.mediaJobNamed('later'), 'Progressing');
-    await until('the condition shows it', async () => (await progressing()) === 'False/StorageUnavailable', 30_000);
+    await rig.applyMediaJob('later', { type: 'video:transcode', hash: 'later', source: 'later.mp4' });
+    await rig.becomes('later', 'Progressing', 'False/StorageUnavailable');
     const { conditions = [] } = (await rig.mediaJobNamed('later')).status ?? {};
     expect(conditions[0]?.message).toMatch(/the source bucket does not answer \(ECONNREFUSED\)/);
-    await until('there is an Event', () => hasEvent(rig, 'StorageUnavailable', 'later'));
+    await hasEvent(rig, 'StorageUnavailable', 'later');
     await worker.stop();
     await rig.writeSource('later.mp4', Buffer.from('a video'));
     rig.startWorker();
-    await until('it has a job', async () => (await rig.mediaJobNamed('later')).status?.phase !== 'queued', 60_000);
+    await until('it has a job', async () => (await rig.mediaJobNamed('later')).status?.phase !== 'queued');
     expect(await rig.find((await rig.mediaJobNamed('later')).metadata?.uid ?? '')).toMatchObject({ hash: 'later' });
-  });
-});
+  },
+);

@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { Connection } from '#platform/kubernetes/connection.ts';
 import { events, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { applyChartRbac, serviceAccounts } from '../../testing/k8s/chart.ts';
 import { adminCredentials, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
 import { unschedulable } from '../../testing/k8s/pod-states.ts';
@@ -57,7 +55,6 @@ const clusterWide: Record<string, Record<string, string>> = { [controller]: { no
 let connection: Connection;
 
 beforeAll(async () => {
-  await installCrds();
   await applyChartRbac(places);
   connection = new Connection(adminCredentials());
   return () => connection.close();
@@ -217,7 +214,7 @@ test('the controller runs, reports, completes and cancels jobs with the rights o
   await until('the job has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
   const [job] = await rig.node.jobs();
   if (job === undefined) throw new Error('expected a Job, found none');
-  const pod = await rig.node.makePod(job);
+  const pod = await rig.node.podOf(job);
   await rig.node.setStatus(pod, unschedulable);
   await until('an Event reports the unschedulable pod', async () => {
     const { items } = await rig.admin.list(events, { namespace: rig.namespace });
@@ -235,6 +232,6 @@ test('the controller runs, reports, completes and cancels jobs with the rights o
   const second = await rig.submit('video:cover');
   await until('the job has a Job', async () => (await rig.node.jobs()).length === 2);
   await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${second}` });
-  await until('the job is cancelled', async () => isFinal((await rig.find(second)).status));
+  await rig.ended(second);
   await until('its Job is deleted', async () => (await rig.node.jobs()).length === 1);
 });

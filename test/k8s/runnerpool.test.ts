@@ -1,10 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type RunnerPool, runnerPools } from '#platform/kubernetes/objects.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { clientFor, newNamespace, server } from '../../testing/k8s/cluster.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-
-beforeAll(installCrds);
 
 async function place() {
   const client = clientFor();

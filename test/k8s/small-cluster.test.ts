@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
-import { jobs, type KubeObject, mediaJobs, pods, type Resource, secrets } from '#platform/kubernetes/objects.ts';
+import { jobs, mediaJobs, pods } from '#platform/kubernetes/objects.ts';
 import { endPrograms } from '../../testing/programs.ts';
 import { until } from '../../testing/k8s/eventually.ts';
+import { namespaces } from '../../testing/k8s/kinds.ts';
 import { missingFromAssets, type SmallCluster, startSmallCluster } from '../../testing/k8s/small-cluster.ts';
 import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
-// The program beside Kubernetes' own controllers of Jobs, garbage and namespaces, the scheduler, and fake nodes (kwok).
-// The official envtest download has no such controllers: this file is skipped there, and counted as skipped.
+// Many jobs at once, on a cluster with a scheduler and fake nodes (kwok). Without these two programs, as with what
+// scripts/envtest downloads, this file is skipped, and counted as skipped.
 
 const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
 const missing = missingFromAssets(assets);
@@ -17,12 +17,6 @@ const missing = missingFromAssets(assets);
 const many = Number(process.env['K8S_SCALE'] ?? 200);
 const concurrency = 100;
 const namespace = 'runners';
-const namespaces: Resource<KubeObject> = {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  isNamespaced: false,
-};
 const thumbnail = { options: { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] } };
 
 describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === null ? '' : ` (${missing})`}`, () => {
@@ -53,73 +47,6 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
     await workplace.close();
     await cluster.stop();
   }, 60_000);
-
-  const podsOf = async (id: string) => {
-    const labelSelector = `reelwright.dev/job-id=${id}`;
-    return (await cluster.admin.list(pods, { namespace, labelSelector })).items;
-  };
-
-  const over = async (id: string) => {
-    await until(`job ${id} has ended`, async () => isFinal((await workplace.find(id)).status), 90_000);
-    return workplace.find(id);
-  };
-
-  /** A job whose first pod runs, and never ends; a second attempt would leave something. */
-  async function begun(): Promise<string> {
-    const id = await workplace.submit('image:thumbnail', { ...thumbnail, queue: 'video:large' });
-    const { hash } = await workplace.find(id);
-    for (const attempt of [2, 3, 4]) await workplace.leaveThumbnail(id, hash, attempt);
-    await until('its pod runs', async () => (await podsOf(id))[0]?.status?.phase === 'Running', 60_000);
-    return id;
-  }
-
-  test('a deleted pod costs no attempt', async () => {
-    const id = await begun();
-    const [pod] = await podsOf(id);
-    await cluster.admin.delete(pods, { namespace, name: pod?.metadata?.name ?? '' }, { gracePeriodSeconds: 0 });
-    expect(await over(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
-  }, 120_000);
-
-  test('a deleted Job costs no attempt', async () => {
-    const id = await begun();
-    await cluster.admin.delete(jobs, { namespace, name: `mj-${id}-1` });
-    expect(await over(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
-  }, 120_000);
-
-  test('a deleted MediaJob cancels its job and deletes its Job and its pod', async () => {
-    const id = await begun();
-    await cluster.admin.delete(mediaJobs, { namespace, name: `mj-${id}` });
-    expect(await over(id)).toMatchObject({ status: 'cancelled' });
-    await until('its pod is deleted', async () => (await podsOf(id)).length === 0, 60_000);
-  }, 120_000);
-
-  test('a namespace that is deleted and created again costs no attempt', async () => {
-    const id = await begun();
-    await cluster.admin.delete(namespaces, { name: namespace });
-    const isThere = () =>
-      cluster.admin.get(namespaces, { name: namespace }).then(
-        () => true,
-        () => false,
-      );
-    await until('the namespace is deleted', async () => !(await isThere()), 60_000);
-    expect(await workplace.find(id)).toMatchObject({ status: 'processing' });
-    await cluster.admin.create(namespaces, { metadata: { name: namespace } });
-    expect(await over(id)).toMatchObject({ status: 'completed', failures: 0 });
-  }, 180_000);
-
-  test('the key Secret of a cancelled job is deleted', async () => {
-    const id = await workplace.submit('video:transcode', { options: { encrypt: true } });
-    const key = { namespace, name: `mj-${id}-1-key` };
-    const isThere = () =>
-      cluster.admin.get(secrets, key).then(
-        () => true,
-        () => false,
-      );
-    await until('its key is there', isThere, 60_000);
-    await workplace.cancel(id);
-    await until('its key is deleted', async () => !(await isThere()), 60_000);
-    await until('its pod is deleted', async () => (await podsOf(id)).length === 0, 60_000);
-  }, 120_000);
 
   test(
     `C26.1: of ${many} MediaJobs every one ends, and the pool’s concurrency is never passed`,

@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import sharp from 'sharp';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { isFinal } from '#domain/jobs/status.ts';
+import { expect, onTestFinished, test } from 'vitest';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { startTracing } from '#platform/telemetry/tracing.ts';
 import { startCollector } from '../../testing/collector.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
-
-beforeAll(installCrds);
 
 test('a job that runs in a pod is one trace from its attempt over the runner’s steps to the webhook, and is timed', async () => {
   const collector = await startCollector();
@@ -19,18 +14,16 @@ test('a job that runs in a pod is one trace from its attempt over the runner’s
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   });
   const tracing = startTracing({ endpoint: collector.origin, serviceName: 'test' });
-  const create = { width: 64, height: 48, channels: 3 as const, background: '#369' };
-  await rig.writeSource('source', await sharp({ create }).jpeg().toBuffer());
+  await rig.writeImage();
   const metrics = new Metrics();
   const worker = rig.startWorker({ metrics });
-  const watch = rig.node.runAll();
-  onTestFinished(() => watch.stop());
+  rig.runAll();
 
   const traceId = randomUUID().replaceAll('-', '');
   const requestSpan = 'b7ad6b7169203331';
   const trace = { traceparent: `00-${traceId}-${requestSpan}-01` };
   const id = await rig.submit('image:thumbnail', { trace, callbackUrl: `${collector.origin}/hook` });
-  await until('the job has ended', async () => isFinal((await rig.find(id)).status), 30_000);
+  await rig.ended(id);
   await until('its webhook has come', () => Promise.resolve(collector.webhooks.length > 0), 30_000);
   await worker.stop();
   await tracing.shutdown();
