@@ -127,7 +127,7 @@ describe('the playback token', () => {
     }
   });
 
-  it('C19.7, C19.10, C18.9: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
+  it('C19.7, C19.10, C22.15, C18.9: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
     const good = signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret);
     const tokens = [
       signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, 'another secret of another service'),

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { type Config, loadConfig } from '#platform/config/config.ts';
-import { startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Limits": the limits of a service that sets none.
 
@@ -21,19 +20,6 @@ function defaults(more: Record<string, string> = {}): Config {
   if ('faults' in loaded) throw new Error(loaded.faults.join(', '));
   return loaded.config as Config;
 }
-
-const submission = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
-
-it('C23.1: of 40 submissions at once 30 are accepted by default', async () => {
-  const api = await startApi({ apiRateLimitPerMinute: defaults().apiRateLimitPerMinute });
-  try {
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(submission(n))));
-    expect(answers.filter(({ status }) => status === 202)).toHaveLength(30);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
-  } finally {
-    await api.close();
-  }
-});
 
 const gib = 1024 ** 3;
 

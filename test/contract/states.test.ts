@@ -113,7 +113,7 @@ describe('retries', () => {
     expect(made?.trace?.traceparent).toContain(traceId);
   });
 
-  it('C13.23: a retry of a job that has not failed answers 409 and makes no job', async () => {
+  it('C13.23, C22.12: a retry of a job that has not failed answers 409 and makes no job', async () => {
     const queued = await api.submit(thumbnail());
     const completed = await api.submit(thumbnail());
     await api.complete(completed.json.job_id, thumbnailResults);

@@ -25,8 +25,8 @@ describe('the body of a submission', () => {
     ['C11.2: a submission without `type` is refused', { ...body, type: undefined }, ['/type']],
     ['C11.2: a submission without `hash` is refused', { ...body, hash: undefined }, ['/hash']],
     ['C11.2: a submission without `source` is refused', { ...body, source: undefined }, ['/source']],
-    ['C11.4: a submission of an unknown type is refused', { ...body, type: 'video:other' }, ['/type']],
-    ['C11.3, C11.9: an unknown field of the body is refused', { ...body, other: 1 }, ['/other']],
+    ['C11.4, C22.2: a submission of an unknown type is refused', { ...body, type: 'video:other' }, ['/type']],
+    ['C11.3, C11.9, C22.2: an unknown field of the body is refused', { ...body, other: 1 }, ['/other']],
     [
       'C11.3: an unknown field within the options is refused',
       { ...body, options: { preview: { speed: 1 } } },
@@ -45,7 +45,7 @@ describe('the body of a submission', () => {
     ],
     ['a body that is no object is refused', [], ['']],
     ['C11.7: a `callback_url` that is no URL is refused', { ...body, callback_url: 'example' }, ['/callback_url']],
-    ['options that are no object are refused', { ...body, options: 'encrypt' }, ['/options']],
+    ['C22.2: options that are no object are refused', { ...body, options: 'encrypt' }, ['/options']],
     [
       'C11.3: options of another type are refused',
       { ...body, type: 'video:transcode', options: { fps: 5 } },
