@@ -1,28 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, inject, test, type TestContext } from 'vitest';
+import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
-import { JobStore } from '#platform/postgres/job-store.ts';
-import { emptyDatabase, type TestDatabase } from '../../testing/databases.ts';
-import { newJob } from './postgres-fixtures.ts';
-import { type Line, openLine } from './queue-outage.ts';
-
-/** An empty database that ends with the test, and a line to it. */
-async function openLines({ onTestFinished }: TestContext) {
-  const testDatabase = await emptyDatabase();
-  const line = await openLine(testDatabase.url);
-  const database = openDatabase(line.url, { maxConnections: 3 });
-  onTestFinished(async () => {
-    await database.close();
-    await line.close();
-    await testDatabase.drop();
-  });
-  return { testDatabase, line, database };
-}
+import type { TestDatabase } from '../../testing/databases.ts';
+import { type Line, openLines } from './queue-outage.ts';
 
 describe.skipIf(!inject('postgres'))('the database', () => {
   let testDatabase: TestDatabase;
@@ -147,30 +131,5 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await expect.poll(() => database.ping(AbortSignal.timeout(500)).then(() => 'up'), { timeout: 10_000 }).toBe('up');
     expect(database.pool.waitingCount).toBe(0);
     await expect(database.ping(AbortSignal.abort(new Error('cancelled')))).rejects.toThrow('cancelled');
-  });
-});
-
-describe.skipIf(!inject('postgres')).concurrent('the database over many seconds', () => {
-  test('a migration that takes longer than any statement may is applied', async (context) => {
-    const { database } = await openLines(context);
-    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
-    // Longer than the timeouts of a pool, 10 s in the server and 12 s in the client.
-    await writeFile(join(dir, '0001-slow.sql'), 'select pg_sleep(13); create table slow ();');
-    // And of the database itself.
-    const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
-    await database.pool.query(`alter database "${rows[0]?.name}" set statement_timeout = '1s'`);
-    await migrate(database, { dir });
-    expect((await database.pool.query('select from slow')).rowCount).toBe(0);
-    await rm(dir, { recursive: true });
-  });
-
-  test('connections that fall silent are replaced within half a minute', async (context) => {
-    const { database, line } = await openLines(context);
-    await migrate(database);
-    const jobs = new JobStore(database);
-    await jobs.find(randomUUID());
-    line.stall();
-    await expect(jobs.find(randomUUID())).rejects.toThrow(Error);
-    expect((await jobs.insertOrFind(newJob())).isNew).toBe(true);
   });
 });

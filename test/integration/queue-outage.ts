@@ -1,5 +1,8 @@
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
+import type { TestContext } from 'vitest';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { emptyDatabase } from '../../testing/databases.ts';
 
 /** A way to a server that a test can cut: what is behind it goes on, and its clients see an outage. */
 export interface Line {
@@ -69,4 +72,17 @@ export async function openLine(target: string): Promise<Line> {
     },
     close: cut,
   };
+}
+
+/** An empty database that ends with the test, and a line to it. */
+export async function openLines({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const testDatabase = await emptyDatabase();
+  const line = await openLine(testDatabase.url);
+  const database = openDatabase(line.url, { maxConnections: 3 });
+  onTestFinished(async () => {
+    await database.close();
+    await line.close();
+    await testDatabase.drop();
+  });
+  return { testDatabase, line, database };
 }
