@@ -28,6 +28,9 @@ const lanes = 2;
 /** A hash without a job, whose deletion has listed its objects. */
 export const deletedHash = 'deleted';
 
+/** Hashes with a content key that was made after their deletions were asked for: one runs, the other has ended. */
+export const uncoveredHashes = ['uncovered-running', 'uncovered-ended'] as const;
+
 /** A rollout with a canary, and one without. */
 export const rolloutIds = ['00000000-0000-4000-9000-000000000001', '00000000-0000-4000-9000-000000000002'] as const;
 
@@ -56,6 +59,15 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
     `insert into media_deletions (id, hash, reason, objects, bytes, objects_sha256)
      values ($1, $2, 'request', 1, 1, 'x')`,
     [idOfRow(5), deletedHash],
+  );
+  await pool.query(
+    `insert into media_deletions (id, hash, reason, finished_at)
+     values (gen_random_uuid(), $1, 'request', null), (gen_random_uuid(), $2, 'request', now())`,
+    [...uncoveredHashes],
+  );
+  await pool.query(
+    `insert into content_keys (hash, kid, envelope) select hash, hash, '{}' from unnest($1::text[]) as hash`,
+    [uncoveredHashes],
   );
   await fillRollouts(pool);
   await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts');

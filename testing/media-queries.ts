@@ -4,11 +4,11 @@ import { rerunPrefix } from '#domain/jobs/idempotency.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
-import { takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
+import { giveUpKeyOfDeleted, takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { listMedia, type MediaFilter } from '#platform/postgres/media-list.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
-import { deletedHash, idOfRow } from './many-rows.ts';
+import { deletedHash, idOfRow, uncoveredHashes } from './many-rows.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
 
@@ -71,6 +71,16 @@ export function mediaQueries(): Query[] {
     ['deletion: old receipts', 0, (d) => store(d).forgetReceipts(86_400_000)],
     ['rerun: its key', 10, (d) => takeKeyOfRerun(withTakenKey(d) as never, idOfRow(5), `${rerunPrefix}none`)],
     ['media: its key after a publication', 10, (d) => takeKeyOfPublished(withTakenKey(d) as never, idOfRow(5))],
+    ['deletion: the key of a job', 10, (d) => giveUpKeyOfDeleted(d.pool, 'none')],
+    ...uncoveredHashes.map((hash): Query => {
+      return [
+        `deletion: begun again, ${hash}`,
+        200,
+        // Each statement has a transaction of its own here, so the earlier one is not lifted.
+        (d) => store(d).begin({ id: idOfRow(7), hash, reason: 'request', purge }).catch(() => null),
+      ];
+    }),
+    ['deletion: expired', 200, (d) => store(d).begin({ id: idOfRow(7), hash: 'busy', reason: 'expiry', purge })],
     ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent(100_000)],
     ['delivery: changed deletions', 0, (d) => new DeletedMediaStore(d).changed(100_000)],
     ['delivery: whether a media is deleted', 0, (d) => new DeletedMediaStore(d).isDeleted('busy')],

@@ -63,7 +63,7 @@ export const remove: RouteDoc = {
   operationId: 'deleteMedia',
   summary: 'Delete a media',
   description:
-    'Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion. Jobs that are submitted under the hash meanwhile wait for its end.',
+    'Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion, and covers what was accepted meanwhile; it answers 202 with another one where something was submitted after the end of the first. Jobs that are submitted under the hash meanwhile wait for its end.',
   answers: {
     202: { description: 'The deletion has begun.', schemas: ['MediaDeletion'] },
     200: { description: 'It had begun before.', schemas: ['MediaDeletion'] },

@@ -55,7 +55,7 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
         const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
         if (isNew) log.info({ hash }, 'expired media is deleted');
       } catch (error) {
-        // It was held meanwhile, or has no job any more: that stops no other.
+        // It was held, or its time was moved meanwhile, or it has no job any more: that stops no other.
         if (!(error instanceof KnownProblem)) throw error;
         if (error.code === 'not_found') await deletions.forgetOrphan(hash);
       }
@@ -129,7 +129,9 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
       throw new TypeError('a deletion ends after its objects were listed');
     return receiptOf({ ...rest, finishedAt, objects, bytes, objectsSha256 }, webhookSecret);
   });
-  if (ended !== null) log.info({ hash, deletion_id: id, objects: ended.objects }, 'media deleted');
+  // It was asked for again, and its jobs are about to be cancelled.
+  if (ended === null) return deletions.defer(id, retryMs);
+  log.info({ hash, deletion_id: id, objects: ended.objects }, 'media deleted');
 }
 
 /** Where its objects lie: its folders, and the working objects of jobs that were not cleaned up. */

@@ -7,12 +7,16 @@ interface ContentKeyRow {
   readonly envelope: unknown;
 }
 
-// A job that was submitted after the deletion makes a new media; the deletion is lifted when it has ended.
+// A job that was submitted after the last request for the deletion makes a new media, once the deletion has ended. The
+// deletion is lifted when the job has ended.
 const insertUnlessDeleted = `
   insert into content_keys (hash, kid, envelope)
   select $1, $2, $3
   where not exists (select from media_deletions where hash = $1 and lifted_at is null)
-    or exists (select from jobs where hash = $1 and swept_at is null and finished_at is null)
+    or exists (
+      select from jobs join media_deletions on media_deletions.hash = jobs.hash and lifted_at is null
+      where jobs.hash = $1 and swept_at is null and jobs.finished_at is null
+        and media_deletions.finished_at is not null and created_at > requested_at)
   on conflict (hash) do nothing`;
 
 /** Content keys, one for each media hash, wrapped at rest (C18.3, C18.4). */

@@ -22,6 +22,14 @@ const take = `
 const giveUp = `update jobs set idempotency_key = 'replaced ' || id where id = $1`;
 const requestOf = `select type, hash, source, options from jobs where id = $1 and status = 'completed'`;
 
+const isOfDeleted = `
+  status = 'completed'
+  and exists (select from media_deletions where media_deletions.hash = jobs.hash and lifted_at is null)`;
+/** The condition under which a live job answers: the results of a deleted media are about to be removed. */
+export const answersEqual = `not (${isOfDeleted})`;
+const giveUpOfDeleted = `
+  update jobs set idempotency_key = 'expired ' || id where idempotency_key = $1 and ${isOfDeleted}`;
+
 /** A unique violation of PostgreSQL. */
 const uniqueViolation = '23505';
 
@@ -41,6 +49,11 @@ export async function takeKeyOfRerun(client: PoolClient, jobId: string, ownKey: 
 export async function takeKeyOfPublished(client: PoolClient, jobId: string): Promise<void> {
   const { rows } = await client.query<IdempotentRequest>(requestOf, [jobId]);
   if (rows[0] !== undefined) await takeKey(client, jobId, idempotencyKey(rows[0]));
+}
+
+/** Lets an equal submission make a new job, which waits, where the completed one is of a deleted media. */
+export async function giveUpKeyOfDeleted(client: Pick<PoolClient, 'query'>, key: string): Promise<void> {
+  await client.query(giveUpOfDeleted, [key]);
 }
 
 /** Where a submission made an active job meanwhile, that one goes on to answer equal ones. */

@@ -56,13 +56,13 @@ const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
-    finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8,
+    finished_at = coalesce($6, clock_timestamp()), result_objects = $7, result_bytes = $8,
     tool_version = $9, ${endAssignments(10)}
   where id = $1
   returning ${shownColumns}`;
 // The row is there: recording results has written it (migration 0100).
 const setExpiry = `
-  update media set expires_at = now() + $2 * interval '1 ms'
+  update media set expires_at = clock_timestamp() + $2 * interval '1 ms'
   where hash = $1 and expires_at is null and not expiry_is_set`;
 const insertEvent = `
   insert into webhook_events (id, job_id, url, body, trace, next_attempt_at, created_at, is_additional)

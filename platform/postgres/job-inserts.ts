@@ -3,6 +3,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
 import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import type { Database } from './database.ts';
+import { answersEqual, giveUpKeyOfDeleted } from './equal-keys.ts';
 import {
   insertedColumns,
   insertedValues,
@@ -25,25 +26,30 @@ const insert = `
   order by idempotency_key
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning id, created_at`;
-const findLive = `select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($1) and status = any($2)`;
+const findLive = `
+  select ${jobColumns}, idempotency_key from jobs
+  where idempotency_key = any($1) and status = any($2) and ${answersEqual}`;
 
 type LiveJobs = (Job | null | Promise<Job | null>)[];
 
 /** Inserts of jobs. Calls that arrive together share a statement. */
 export class JobInserts {
   readonly #inserts: CoalescedCalls<NewJob, Job | null>;
+  readonly #database: Database;
 
   constructor(database: Database) {
+    this.#database = database;
     // Two at once: one is being written while the other is answered. The pool has connections for everything else.
     this.#inserts = new CoalescedCalls({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 500, atOnceMax: 2 });
   }
 
   /** See `JobStore.insertOrFind`. */
   async insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
-    // Null when the equal job ended between the two statements: try again.
+    // Null when the equal job ended between the two statements, or its media is deleted: try again.
     for (let tries = 0; tries < 100; tries++) {
       const job = await this.#inserts.add(newJob);
       if (job !== null) return { job, isNew: job.id === newJob.id };
+      await giveUpKeyOfDeleted(this.#database.pool, newJob.idempotencyKey);
     }
     throw new Error('100 equal jobs began and ended while this one was inserted');
   }

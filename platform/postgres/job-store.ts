@@ -4,6 +4,7 @@ import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
+import { answersEqual } from './equal-keys.ts';
 import { AttemptStore } from './job-attempts.ts';
 import { finishJob, type FinalState } from './job-end.ts';
 import { JobInserts } from './job-inserts.ts';
@@ -29,7 +30,8 @@ type ClaimedRow = Pick<Job, 'id' | 'type' | 'queue' | 'pool' | 'priority' | 'att
 
 const find = `select ${jobColumns} from jobs where id = $1`;
 const findShown = `select ${shownColumns} from jobs where id = $1`;
-const findLive = `select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2)`;
+const findLive = `
+  select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2) and ${answersEqual}`;
 const claimedBy = `
   select id, type, queue, pool, priority, attempt, progress from jobs
   where lease_owner = $1 and status = any($2)`;

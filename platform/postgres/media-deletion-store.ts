@@ -1,6 +1,8 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { type DeletionReason, type DeletionReceipt, type MediaDeletion, purgeBody } from '#domain/library/deletion.ts';
-import { activeStatuses } from '#domain/jobs/status.ts';
+import { jobTypeNames } from '#domain/job-types/index.ts';
+import { activeStatuses, jobStatuses } from '#domain/jobs/status.ts';
+import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { toJson } from './job-row.ts';
@@ -43,21 +45,31 @@ interface NewDeletion {
 /** The deletion of a hash that no new media has lifted. */
 export const currentDeletion = `select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null`;
 const isHeld = 'select legal_hold from media where hash = $1';
+const isExpired = 'select from media where hash = $1 and expires_at <= clock_timestamp()';
+// A short scan of the index jobs_of_hash for each type and status.
+const isCovering = `
+  select not exists (select from content_keys where hash = $1) and not exists (
+    select from unnest($3::text[]) as wanted (wanted_type) cross join unnest($4::text[]) as also (wanted_status)
+    cross join lateral (
+      select from jobs where hash = $1 and type = wanted_type and status = wanted_status and created_at > $2
+        and swept_at is null limit 1
+    ) as later
+  ) as is_so`;
 // In the order of an index, so that it is read however many jobs the hash has.
 const isKnown = 'select from jobs where hash = $1 order by type, status, created_at desc limit 1';
 const destroyKey = 'delete from content_keys where hash = $1 returning kid';
 const forgetOrphan = 'delete from media where hash = $1 and not exists (select from jobs where jobs.hash = media.hash)';
+// The clock's time, since the transaction began before it waited for the lock.
 const insert = `
-  insert into media_deletions (id, hash, reason, kid) values ($1, $2, $3, $4) returning ${deletionColumns}`;
-// What is about to be removed answers no submission: an equal one makes a new job, which waits. The other jobs of a
-// hash that has more give their keys up with their results.
-const giveKeysUp = `
-  update jobs set idempotency_key = 'expired ' || id where id in (
-    select id from jobs where hash = $1 and status = 'completed' and not results_expired
-    order by type, status, created_at desc limit 100)`;
+  insert into media_deletions (id, hash, reason, kid, requested_at, due_at)
+  values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp()) returning ${deletionColumns}`;
+const repeat = `
+  update media_deletions set requested_at = clock_timestamp(), kid = coalesce(kid, $2) where id = $1
+  returning ${deletionColumns}`;
+const lift = 'update media_deletions set lifted_at = clock_timestamp() where id = $1 and lifted_at is null';
 // By then every server knows of the deletion, so no cache gets from one what it had to forget.
 const insertPurge = `
-  insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, now() + interval '8 seconds')`;
+  insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, clock_timestamp() + interval '8 seconds')`;
 const claim = `
   with due as (
     select id from media_deletions where finished_at is null and due_at <= now()
@@ -95,8 +107,11 @@ const forgetResults = `
     idempotency_key = 'expired ' || jobs.id
   from page where jobs.id = page.id`;
 const finish = `
-  update media_deletions set finished_at = now(), objects_deleted = greatest(objects_deleted, objects)
-  where id = $1 and finished_at is null and objects is not null returning ${deletionColumns}`;
+  update media_deletions set finished_at = clock_timestamp(), objects_deleted = greatest(objects_deleted, objects)
+  where id = $1 and finished_at is null and objects is not null and not exists (
+    select from jobs where jobs.hash = media_deletions.hash and swept_at is null and jobs.finished_at is null
+      and created_at <= requested_at)
+  returning ${deletionColumns}`;
 const writeReceipt = 'update media_deletions set receipt = $2 where id = $1';
 const forgetMedia = 'delete from media where hash = $1';
 // Jobs that waited for the end of the deletion: the sweeper adds their tickets in its next round.
@@ -125,7 +140,9 @@ export class MediaDeletionStore {
 
   /**
    * Begins a deletion: from its commit on, no job of the hash begins, its content key is deleted, and delivery answers
-   * 410 within seconds. An earlier one that no new media has lifted is returned instead. Null for a hash without a job.
+   * 410 within seconds. An earlier one that no new media has lifted is returned instead where it covers all that was
+   * accepted since; else one that runs is made to, and one that has ended is followed by the new one. Null for a hash
+   * without a job, and for `expiry` of a media whose time was moved meanwhile.
    *
    * @throws KnownProblem `conflict` under a legal hold
    */
@@ -133,15 +150,22 @@ export class MediaDeletionStore {
     return this.#database.transaction(async (client) => {
       await client.query(lockHash, [hash]);
       const { rows: before } = await client.query<DeletionRow>(currentDeletion, [hash]);
-      if (before[0] !== undefined) return { deletion: deletionOfRow(before[0]), isNew: false };
+      if (before[0] !== undefined && (reason === 'expiry' || (await covers(client, before[0]))))
+        return { deletion: deletionOfRow(before[0]), isNew: false };
+      if (before[0]?.finished_at === null) {
+        const { rows: made } = await client.query<{ kid: string }>(destroyKey, [hash]);
+        const { rows } = await client.query<DeletionRow>(repeat, [before[0].id, made[0]?.kid ?? null]);
+        return { deletion: deletionOfRow(rows[0] as DeletionRow), isNew: false };
+      }
+      if (reason === 'expiry' && (await client.query(isExpired, [hash])).rowCount === 0) return null;
       const { rows: held } = await client.query<{ legal_hold: boolean }>(isHeld, [hash]);
       if (held[0]?.legal_hold === true)
         throw new KnownProblem('conflict', 'The media is under a legal hold; PATCH {"legal_hold": false} ends it.');
-      if ((await client.query(isKnown, [hash])).rowCount === 0) return null;
+      if (before[0] !== undefined) await client.query(lift, [before[0].id]);
+      else if ((await client.query(isKnown, [hash])).rowCount === 0) return null;
       const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
       const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null]);
       const deletion = deletionOfRow(rows[0] as DeletionRow);
-      await client.query(giveKeysUp, [hash]);
       if (purge !== null) {
         const body = purgeBody({ eventId: purge.eventId, hash, occurredAt: deletion.requestedAt });
         await client.query(insertPurge, [purge.eventId, purge.url, body]);
@@ -195,7 +219,7 @@ export class MediaDeletionStore {
   /**
    * Ends a deletion whose objects are removed: the results of the media's jobs are forgotten, its row and a key that an
    * attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin. Null, and nothing is changed,
-   * when it has ended already.
+   * when it has ended already, or while a job that it covers has not.
    */
   async finish(
     { id, hash }: Pick<MediaDeletion, 'id' | 'hash'>,
@@ -231,6 +255,13 @@ export class MediaDeletionStore {
   async forgetReceipts(retentionMs: number): Promise<number> {
     return (await this.#database.pool.query(forgetReceipts, [retentionMs])).rowCount ?? 0;
   }
+}
+
+/** Whether a deletion covers all that is there: no later job may have made something, and there is no key. */
+async function covers(client: PoolClient, { hash, requested_at: requestedAt }: DeletionRow): Promise<boolean> {
+  const parameters = [hash, requestedAt, jobTypeNames, jobStatuses];
+  const { rows } = await client.query<{ is_so: boolean }>(isCovering, parameters);
+  return rows[0]?.is_so === true;
 }
 
 /** The deletion of a row. */

@@ -3,6 +3,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
+import { answersEqual, giveUpKeyOfDeleted } from './equal-keys.ts';
 import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
 
 /** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
@@ -18,7 +19,8 @@ const insert = `
     $17, $18)
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning ${jobColumns}`;
-const findEqual = `select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2)`;
+const findEqual = `
+  select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2) and ${answersEqual}`;
 
 /** See `JobStore.createRetries`. */
 export async function createRetries(
@@ -51,12 +53,13 @@ export async function createRetries(
 
 /** The new job, or the live one that is equal to it, as an equal submission would be answered. */
 async function insertOrFind(client: PoolClient, newJob: NewJob): Promise<Job> {
-  // Neither: the equal job ended between the two statements.
+  // Neither: the equal job ended between the two statements, or its media is deleted.
   for (let tries = 0; tries < 100; tries++) {
     const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob)]);
     if (inserted.rows[0] !== undefined) return jobOfRow(inserted.rows[0]);
     const found = await client.query<JobRow>(findEqual, [newJob.idempotencyKey, liveStatuses]);
     if (found.rows[0] !== undefined) return jobOfRow(found.rows[0]);
+    await giveUpKeyOfDeleted(client, newJob.idempotencyKey);
   }
   throw new Error('equal jobs came and went too fast to find one');
 }

@@ -663,7 +663,8 @@ describe('deletion', () => {
        where id = $1`,
       [job.job_id],
     );
-    await api.d.contentKeys.findOrCreate(hash);
+    await expect(api.d.contentKeys.findOrCreate(hash)).rejects.toThrow('the media was deleted');
+    await query(`insert into content_keys (hash, kid, envelope) values ($1, 'a kid', '{}')`, [hash]);
     await finished(hash);
     expect((await api.call(`/api/jobs/${job.job_id}`)).json.status).toBe('cancelled');
     expect(await api.d.contentKeys.find(hash)).toBeNull();
