@@ -62,12 +62,17 @@ export class Checker {
     return [...violations, ...waitsOf(facts), ...(await this.#secretsIn(jobs))];
   }
 
+  /** By when they were asked for: a rerun is as old as the job that it makes again. */
   async #jobs(): Promise<CheckedJob[]> {
     const { rows } = await this.#world.database.pool.query<CheckedJob>(
-      `select id, type, hash, source, source_etag, status, attempt, failures, error, results, callback_url, stream_rev,
+      `with recursive asked as (
+         select id, created_at as asked_at from jobs where rerun_of_job_id is null
+         union all select again.id, asked_at from jobs as again join asked on again.rerun_of_job_id = asked.id
+       )
+       select id, type, hash, source, source_etag, status, attempt, failures, error, results, callback_url, stream_rev,
          results::text as results_text, results_expired as is_expired, swept_at is not null as is_swept,
          coalesce((options->>'encrypt')::boolean, (options->'transcode'->>'encrypt')::boolean, false) as encrypted
-       from jobs order by created_at, id`,
+       from jobs left join asked using (id) order by coalesce(asked_at, created_at), created_at, id`,
     );
     return rows;
   }
