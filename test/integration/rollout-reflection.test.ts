@@ -22,17 +22,29 @@ describe.skipIf(!inject('postgres'))('the reflection of MediaRollouts', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');
   /** Reflects these objects once; the patches that were sent, which are applied to the objects. */
   async function reflect(...objects: MediaRollout[]) {
+    return reflectIn({ isWhole: true }, ...objects);
+  }
+
+  /** The same where the cluster has no pool, as one that is rebuilt, or where the patch of an object is refused. */
+  async function reflectIn(
+    { isWhole, refused }: { readonly isWhole: boolean; readonly refused?: MediaRollout },
+    ...objects: MediaRollout[]
+  ) {
     const patches: { readonly metadata: { readonly uid: string }; readonly status: MediaRollout['status'] }[] = [];
     const client = {
+      get: () => Promise.resolve({ metadata: { creationTimestamp: new Date(now).toISOString() } }),
       mergePatch: (_: unknown, { name }: { name: string }, patch: (typeof patches)[number]) => {
+        if (patch.metadata.uid === refused?.metadata?.uid) return Promise.reject(new Error('refused'));
         patches.push(patch);
         const found = objects.find(({ metadata }) => metadata?.name === name);
         Object.assign(found ?? {}, { status: { ...found?.status, ...patch.status } });
         return Promise.resolve(found);
       },
     };
-    const caches = { rollouts: new Map(objects.map((object) => [object.metadata?.uid, object])) };
-    const requeue = await reflectRollouts({ ...rig.d, client, caches, now: () => now } as never);
+    const rollouts = new Map(objects.map((object) => [object.metadata?.uid, object]));
+    const caches = { rollouts, pools: { get: () => (isWhole ? {} : undefined) } };
+    const ofCluster = { client, caches, pools: { default: {} }, runnerNamespace: 'runners' };
+    const requeue = await reflectRollouts({ ...rig.d, ...ofCluster, now: () => now } as never);
     return { patches, requeue };
   }
 
@@ -48,6 +60,23 @@ describe.skipIf(!inject('postgres'))('the reflection of MediaRollouts', () => {
     expect(await rig.d.rollouts.ofResources()).toContain(id);
     await rig.d.rollouts.move(id, 'cancelled');
     expect(await rig.d.rollouts.ofResources()).not.toContain(id);
+  });
+
+  it('C32.18: while a cluster that was rebuilt has no pool of the settings, no rollout is cancelled', async () => {
+    const object = objectOf({});
+    const id = object.metadata?.uid ?? '';
+    await reflect(object);
+    await reflectIn({ isWhole: false });
+    expect((await rig.find(id)).status).toBe('running');
+    await reflect();
+    expect((await rig.find(id)).status).toBe('cancelling');
+  });
+
+  it('C32.16: a status that cannot be written keeps no other from being written, and is tried again', async () => {
+    const [first, second] = [objectOf({ paused: true }), objectOf({ paused: true })];
+    Object.assign(second.metadata ?? {}, { name: 'other' });
+    await expect(reflectIn({ isWhole: true, refused: first }, first, second)).rejects.toThrow('refused');
+    expect(second.status?.observedGeneration).toBe(1);
   });
 
   it('C32.16: a status is written for the uid of its object alone, and only when it has changed', async () => {

@@ -18,13 +18,14 @@ import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import { timeOf } from '../plan/status.ts';
+import { mayForget, type WholenessPorts } from '../pools/cluster-copy.ts';
 import { type Acceptance, rolloutConditions } from './rollout-conditions.ts';
 
 /** What the reflection of MediaRollouts needs. */
-export interface RolloutPorts extends Omit<CreateRolloutDependencies, 'rollouts'> {
-  readonly client: Pick<KubeClient, 'mergePatch'>;
+export interface RolloutPorts extends Omit<CreateRolloutDependencies, 'rollouts'>, WholenessPorts {
+  readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
   readonly rollouts: RolloutStore;
-  readonly caches: Pick<Caches, 'rollouts'>;
+  readonly caches: Pick<Caches, 'pools' | 'rollouts'>;
   readonly recorder: Pick<EventRecorder, 'record'>;
   readonly now: () => number;
 }
@@ -34,19 +35,29 @@ const otherwiseMs = 60_000;
 
 /**
  * Makes a rollout of each MediaRollout, passes on what its spec asks for, and writes its state into the status. A
- * rollout whose MediaRollout was deleted is cancelled.
+ * rollout whose MediaRollout was deleted by itself, and not with its cluster or namespace, is cancelled. One that
+ * cannot be reflected delays no other.
+ *
+ * @throws what kept the first of them from being reflected
  */
 export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
   const objects = [...ports.caches.rollouts.values()];
   const uids = new Set(objects.map(({ metadata }) => metadata?.uid ?? ''));
-  for (const id of await ports.rollouts.ofResources())
-    if (!uids.has(id)) await ports.rollouts.move(id, 'cancelling', { reason: 'Its MediaRollout was deleted.' });
+  const deleted = (await ports.rollouts.ofResources()).filter((id) => !uids.has(id));
+  if (deleted.length > 0 && (await mayForget(ports)))
+    for (const id of deleted) await ports.rollouts.move(id, 'cancelling', { reason: 'Its MediaRollout was deleted.' });
   let isActive = false;
+  const errors: unknown[] = [];
   for (const object of objects) {
-    const acceptance = await accept(object, ports);
-    isActive ||= acceptance.rollout !== null && isUnfinished(acceptance.rollout);
-    await writeStatus(object, statusOf(object, acceptance, ports.now()), ports);
+    try {
+      const acceptance = await accept(object, ports);
+      isActive ||= acceptance.rollout !== null && isUnfinished(acceptance.rollout);
+      await writeStatus(object, statusOf(object, acceptance, ports.now()), ports);
+    } catch (error) {
+      errors.push(error);
+    }
   }
+  if (errors.length > 0) throw errors[0];
   return { afterMs: isActive ? whileActiveMs : otherwiseMs };
 }
 
