@@ -17,6 +17,7 @@ const table = {
 const warnings: string[] = [];
 const log = { warn: (_fields: object, text: string) => void warnings.push(text) } as unknown as Logger;
 let media: DeletedMedia;
+let calls: number;
 let forgotten: string[];
 
 beforeEach(() => {
@@ -35,7 +36,11 @@ beforeEach(() => {
     isDeleted: (hash: string) => ask('isDeleted', () => table.deleted.has(hash)),
   };
   media = new DeletedMedia({ store, log });
-  media.onDeleted((hash) => forgotten.push(hash));
+  calls = 0;
+  media.onDeleted((hashes) => {
+    calls += 1;
+    forgotten.push(...hashes);
+  });
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -49,6 +54,16 @@ function moveClock(ms: number): void {
 }
 
 describe('DeletedMedia', () => {
+  it('thousands that are deleted at once are dropped from the caches by one call, and so are those made again', async () => {
+    for (let n = 0; n < 5000; n++) table.deleted.add(`media-${n}`);
+    await media.start();
+    expect([forgotten.length, calls]).toEqual([5000, 1]);
+    table.deleted.clear();
+    moveClock(31_000);
+    await expect.poll(() => forgotten.length, { timeout: 5_000 }).toBe(10_000);
+    expect(calls).toBe(2);
+  });
+
   it('C29.11: while the database is away what is known stays deleted, and it is asked once a second', async () => {
     table.deleted.add('a');
     await media.start();

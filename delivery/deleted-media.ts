@@ -31,7 +31,7 @@ interface DeletedMediaDependencies {
 
 export class DeletedMedia {
   readonly #dependencies: DeletedMediaDependencies;
-  readonly #forget: ((hash: string) => void)[] = [];
+  readonly #forget: ((hashes: readonly string[]) => void)[] = [];
   readonly #answers: LRUCache<string, { readonly isDeleted: boolean }>;
   readonly #stopping = new AbortController();
   readonly #recentMax: number;
@@ -70,8 +70,8 @@ export class DeletedMedia {
     await this.#ended;
   }
 
-  /** `forget` drops what a cache has of a media. */
-  onDeleted(forget: (hash: string) => void): void {
+  /** `forget` drops what a cache has of some media; of many at once, as after an outage, in one call. */
+  onDeleted(forget: (hashes: readonly string[]) => void): void {
     this.#forget.push(forget);
   }
 
@@ -143,22 +143,29 @@ export class DeletedMedia {
     const { store } = this.#dependencies;
     const isWhole = performance.now() >= this.#readAllAtMs;
     if (isWhole) this.#replace(new Set(await store.recent(this.#recentMax)));
-    else for (const { hash, isDeleted } of await store.changed(this.#recentMax)) this.#change(hash, isDeleted);
+    else this.#change(await store.changed(this.#recentMax));
     if (isWhole) this.#readAllAtMs = performance.now() + readAllEveryMs;
     this.#isPartial ||= this.#recent.size >= this.#recentMax;
   }
 
   #replace(recent: ReadonlySet<string>): void {
-    for (const hash of this.#recent) if (!recent.has(hash)) this.#change(hash, false);
-    for (const hash of recent) this.#change(hash, true);
+    const restored = [...this.#recent].filter((hash) => !recent.has(hash));
+    this.#change([
+      ...restored.map((hash) => ({ hash, isDeleted: false })),
+      ...[...recent].map((hash) => ({ hash, isDeleted: true })),
+    ]);
     this.#isPartial = recent.size >= this.#recentMax;
   }
 
-  #change(hash: string, isDeleted: boolean): void {
-    if (this.#recent.has(hash) === isDeleted) return;
-    if (!isDeleted) this.#recent.delete(hash);
-    else if (this.#recent.size < this.#recentMax) this.#recent.add(hash);
-    for (const forget of this.#forget) forget(hash);
+  #change(states: readonly { readonly hash: string; readonly isDeleted: boolean }[]): void {
+    const changed: string[] = [];
+    for (const { hash, isDeleted } of states) {
+      if (this.#recent.has(hash) === isDeleted) continue;
+      if (!isDeleted) this.#recent.delete(hash);
+      else if (this.#recent.size < this.#recentMax) this.#recent.add(hash);
+      changed.push(hash);
+    }
+    if (changed.length > 0) for (const forget of this.#forget) forget(changed);
   }
 }
 

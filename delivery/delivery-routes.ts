@@ -34,7 +34,7 @@ export async function addDeliveryRoutes(
   });
   addThumbRoutes(app, { ...dependencies, plane, deleted, fastPaths, thumbs });
   await addPlayerRoutes(app, dependencies);
-  for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));
+  for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hashes) => cache.forget(hashes));
   app.addHook('onReady', () => deleted.start());
   app.addHook('onClose', () => deleted.stop());
 }

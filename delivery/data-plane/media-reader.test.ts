@@ -66,7 +66,7 @@ describe('MediaReader', () => {
     };
     for (const hash of ['a', 'b', 'a', 'b']) expect(await ask(hash)).toBeNull();
     expect(requests).toHaveLength(6);
-    reader.forget('a');
+    reader.forget(['a']);
     for (const key of keysOf('a')) objects.set(key, 10);
     expect(await ask('a')).not.toBeNull();
     expect(await ask('b')).toBeNull();

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
-import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
+import { folderOf, isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
 import { Once } from '#platform/concurrency/once.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
@@ -97,12 +97,13 @@ export class MediaReader {
     this.#reads = new ReadCache(cacheBytesMax * (1 - playlistShare));
   }
 
-  /** Drops what is in memory of a deleted media, and what was missing of one that was made again. */
-  forget(hash: string): void {
-    const folder = `${videoRoot(hash)}/`;
+  /** Drops what is in memory of deleted media, and what was missing of some that were made again. */
+  forget(hashes: readonly string[]): void {
+    const roots = new Set(hashes.map(videoRoot));
+    const isOfThem = (key: string) => roots.has(folderOf(key, 3));
     for (const cached of [this.#playlists, this.#missing])
-      for (const key of cached.keys()) if (key.startsWith(folder)) cached.delete(key);
-    this.#reads.forget(folder);
+      for (const key of cached.keys()) if (isOfThem(key)) cached.delete(key);
+    this.#reads.forget(isOfThem);
   }
 
   /** Null when there is no such object. */

@@ -68,9 +68,9 @@ export class ReadCache {
     return read;
   }
 
-  /** Drops the reads of objects whose keys begin with `prefix`; their readers have them to the end. */
-  forget(prefix: string): void {
-    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#remove(key);
+  /** Drops the reads of these objects; their readers have them to the end. */
+  forget(isForgotten: (key: string) => boolean): void {
+    for (const key of this.#entries.keys()) if (isForgotten(key)) this.#remove(key);
   }
 
   /** Keeps the read if there is memory for all of it. */

@@ -142,7 +142,7 @@ describe('ThumbMaker', () => {
     const { maker } = makerOf({});
     const variants = [variantOf('a', 1), variantOf('a', 2), variantOf('ab', 1)];
     for (const variant of variants) await maker.get(variant, from('192.0.2.1'));
-    maker.forget('a');
+    maker.forget(['a']);
     expect(variants.map((variant) => maker.cached(thumbCacheKey(variant)) === null)).toEqual([true, true, false]);
   });
 });

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
+import { folderOf } from '#domain/media/object-keys.ts';
 import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
 import { SharedCalls } from '#platform/concurrency/shared-calls.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
@@ -78,10 +79,10 @@ export class ThumbMaker {
     return thumb;
   }
 
-  /** Drops the images of a deleted media from memory. */
-  forget(hash: string): void {
-    const folder = thumbCacheFolder(hash);
-    for (const key of this.#memory.keys()) if (key.startsWith(folder)) this.#memory.delete(key);
+  /** Drops the images of deleted media from memory. */
+  forget(hashes: readonly string[]): void {
+    const folders = new Set(hashes.map(thumbCacheFolder));
+    for (const key of this.#memory.keys()) if (folders.has(`${folderOf(key, 4)}/`)) this.#memory.delete(key);
   }
 
   /** The variant of this cache key when it is in memory, counted as a hit. */

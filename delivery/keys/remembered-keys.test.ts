@@ -77,7 +77,7 @@ describe('RememberedKeys', () => {
     rows.delete('a');
     if (after !== null) rows.set('a', after);
     state.isSlow = false;
-    keys.forget('a');
+    keys.forget(['a']);
     answer();
     expect(await Promise.all(asked)).toEqual([after, after]);
     expect([keys.cached('a'), state.queries]).toEqual([after, 2]);

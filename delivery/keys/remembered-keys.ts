@@ -28,10 +28,10 @@ export class RememberedKeys {
     return this.#keys.get(hash) ?? null;
   }
 
-  /** Drops the key of a deleted media. */
-  forget(hash: string): void {
+  /** Drops the keys of deleted media. */
+  forget(hashes: readonly string[]): void {
     this.#drops += 1;
-    this.#keys.delete(hash);
+    for (const hash of hashes) this.#keys.delete(hash);
   }
 
   /** The key of `hash`; null when there is none. @throws Error when the database fails or the key does not unwrap */

@@ -27,6 +27,11 @@ export function videoRoot(hash: string): string {
   return `videos/${mediaPrefix(hash)}/${hash}`;
 }
 
+/** The first parts of a key: the folder of a media, by which one look at a key finds it among many. */
+export function folderOf(key: string, parts: number): string {
+  return key.split('/', parts).join('/');
+}
+
 /** The object of a video's revision at `path` (`domain/media/revision-layout.ts`). */
 export function videoKey(hash: string, rev: string, path: string): string {
   return `${videoRoot(hash)}/${rev}/${path}`;

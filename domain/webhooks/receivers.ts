@@ -9,8 +9,8 @@ import { delayAfter } from '../backoff.ts';
  * - failing: it did not answer, or took long. One at once, after a pause that doubles with each unanswered attempt; all
  *   failing hosts together get a quarter of the requests.
  *
- * A site is what one owner names: names of hosts cost nothing below a domain, so sites take turns, and not hosts. No row
- * says who submitted a job. An attempt at an unknown host is no shorter than others: a slow receiver would get its
+ * A site is what one owner names: names of hosts cost nothing below a domain, so sites take turns, and not hosts. No
+ * row says who submitted a job. An attempt at an unknown host is no shorter than others: a slow receiver would get its
  * events twice.
  *
  * So neither many receivers that hang nor many events of one of them delay the others.
