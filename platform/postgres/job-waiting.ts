@@ -9,7 +9,7 @@ interface WaitingRow {
   readonly not_before: Date | null;
   readonly is_outage: boolean;
   readonly is_deleting: boolean;
-  /** At most `countMax + 1`; null where nothing was counted. */
+  /** Each at most `countMax + 1`; null where nothing was counted. */
   readonly ahead: number | null;
   readonly running: number | null;
 }
@@ -29,9 +29,9 @@ const find = `
         and other.created_at < job.created_at and other.priority >= job.priority
       limit ${countMax + 1}
     ) as others) end as ahead,
-    case when $3 then (
-      select count(*)::int from jobs as other where lease_owner is not null and other.queue = job.queue
-    ) end as running
+    case when $3 then (select count(*)::int from (
+      select from jobs as other where lease_owner is not null and other.queue = job.queue limit ${countMax + 1}
+    ) as claimed) end as running
   from jobs as job where id = any($1) and status = any($2)`;
 
 /** Why a job waits, as `waitingReasonsOf` says it; null when it runs or has ended. */
@@ -77,11 +77,15 @@ function reasonOf(row: WaitingRow): WaitingReason | null {
   if (ahead === null || running === null) return null;
   if (ahead === 0 && running === 0)
     return { code: 'next_in_queue', message: 'It is the next of its queue, of which nothing runs.' };
-  const atWork = running === 1 ? '1 job of its queue runs' : `${running} jobs of its queue run`;
+  const atWork = running === 1 ? '1 job of its queue runs' : `${boundedCount(running)} jobs of its queue run`;
   if (ahead === 0) return { code: 'pool_full', message: `It is the next of its queue; ${atWork}.` };
-  const number = ahead > countMax ? `More than ${countMax}` : String(ahead);
+  const number = boundedCount(ahead).replace(/^m/, 'M');
   return {
     code: 'behind_others',
     message: `${number} waiting ${ahead === 1 ? 'job is' : 'jobs are'} ahead; ${atWork}.`,
   };
+}
+
+function boundedCount(count: number): string {
+  return count > countMax ? `more than ${countMax}` : String(count);
 }

@@ -187,6 +187,19 @@ describe('the Job', () => {
     await database.pool.query('delete from storage_outage');
   });
 
+  it('a queued job counts at most 1,000 that run, of however many there are', async () => {
+    const { pool } = api.d.database;
+    await pool.query('delete from jobs');
+    const { json } = await api.submit(thumbnail());
+    await pool.query(`
+      insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, lease_owner, lease_expires_at)
+      select gen_random_uuid(), 'image:thumbnail', 'h', 's', '{}', n::text, 'default', 'processing', 'w', 'infinity'
+      from generate_series(1, 1200) as n`);
+    const { reason } = (await api.call(`/api/jobs/${json.job_id}`)).json;
+    await pool.query('delete from jobs');
+    expect(reason.message).toBe('It is the next of its queue; more than 1000 jobs of its queue run.');
+  });
+
   it('C13.5, C21.19: a failed job shows its error, and callback_status is pending from then on', async () => {
     const { json } = await api.submit(thumbnail({ callback_url: 'https://example.com/hook' }));
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.callback_status).toBeNull();

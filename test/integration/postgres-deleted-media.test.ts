@@ -18,7 +18,7 @@ describeStores('the deleted media of a delivery server', (c) => {
     const log = createLogger({ level: 'fatal', name: 'test' });
     deleted = new DeletedMedia({ store: new DeletedMediaStore(c.database), log, recentMax });
     forgotten = [];
-    deleted.onDeleted((hash) => forgotten.push(hash));
+    deleted.onDeleted((hashes) => forgotten.push(...hashes));
   });
   afterEach(() => deleted.stop());
 
