@@ -81,7 +81,7 @@ describe('a RunnerPool', () => {
       status: { replicas: 2, selector: 'reelwright.dev/pool=x' },
     });
     const lines = (await kubectl(server, ['get', '-n', namespace, 'rp'])).trim().split('\n');
-    expect(lines[0]?.split(/\s+/)).toEqual(['NAME', 'CONCURRENCY', 'ACTIVE', 'QUEUED', 'AGE']);
+    expect(lines[0]?.split(/\s+/)).toEqual(['NAME', 'CONCURRENCY', 'READY', 'ACTIVE', 'QUEUED', 'AGE']);
     expect(lines[1]).toMatch(/^x\s+2\s+2\s+5\s+\d+s$/);
   });
 });

@@ -34,7 +34,7 @@ export interface JobManifests {
   batchOf(input: BatchInput): RunnerJob;
   /** Whether a Job was created from other settings of its pool or of the runner. */
   isOutdated(job: ObjectMeta, pool: RunnerPoolSpec | null): boolean;
-  /** Whether a Job runs another image than this controller's: it is of another version, as in the middle of an upgrade. */
+  /** Whether a Job runs another image than this controller's, and so is of another version, as in an upgrade. */
   isOfOtherVersion(job: ObjectMeta): boolean;
 }
 
