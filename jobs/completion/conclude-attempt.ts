@@ -107,7 +107,7 @@ export async function concludeAttempt(
 
 const failedBy = (error: JobError) => ({ kind: 'failed', exitCode: exitCodeOf(error.code), error }) as const;
 
-/** What follows an end, and the end that it counts as: an outage of the storage or a change of version costs nothing. */
+/** What follows an end, and the end that it counts as: an outage of the storage or another version costs nothing. */
 async function followUp(
   { job, end: reported, isOfOtherVersion = false }: Pick<EndedAttempt, 'job' | 'end' | 'isOfOtherVersion'>,
   { attemptsMax, random, source, storageWatch }: ConclusionDependencies,

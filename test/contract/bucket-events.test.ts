@@ -38,6 +38,7 @@ const send = (body: unknown, headers: Record<string, string> = {}, of = api) =>
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+const envelope = (message: unknown) => ({ Type: 'Notification', TopicArn: 'arn:t', Message: JSON.stringify(message) });
 const outcomes = (json: { jobs: { outcome: string }[] }) => json.jobs.map(({ outcome }) => outcome);
 
 describe('events of the bucket', () => {
@@ -217,11 +218,6 @@ describe('events of the bucket', () => {
 
   it('C30.27: an envelope of SNS is read, as text/plain with the password of its address', async () => {
     await api.putSource('in/sns.mp4', 'x');
-    const envelope = (message: unknown) => ({
-      Type: 'Notification',
-      TopicArn: 'arn:t',
-      Message: JSON.stringify(message),
-    });
     const headers = {
       'x-api-key': '',
       'content-type': 'text/plain; charset=UTF-8',
@@ -236,7 +232,7 @@ describe('events of the bucket', () => {
 
   it('C30.27: the confirmation of a subscription of SNS is logged for a person, and never fetched', async () => {
     const logged: object[] = [];
-    const { warn } = api.d.log;
+    const warn = api.d.log.warn.bind(api.d.log);
     Object.assign(api.d.log, { warn: (fields: object) => logged.push(fields) });
     const SubscribeURL = 'https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=t';
     const answer = await send({ Type: 'SubscriptionConfirmation', TopicArn: 'arn:t', SubscribeURL });

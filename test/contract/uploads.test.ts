@@ -388,16 +388,16 @@ describe('what an upload may be', () => {
 
   it('C30.11: a part whose bytes have another digest than its Content-MD5 is refused, and nothing of it stays', async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 });
-    const put = (md5: string) =>
+    const putBy = (md5: string) =>
       fetch(begun.parts[0].url as string, { method: 'PUT', body: '0123456789', headers: { 'content-md5': md5 } });
     const digest = createHash('md5').update('0123456789').digest('base64');
     const other = createHash('md5').update('012345678').digest('base64');
     for (const wrong of [other, 'x', `${digest} `.repeat(2)]) {
-      const answer = await put(wrong);
+      const answer = await putBy(wrong);
       expect([answer.status, ((await answer.json()) as Answer['json']).code]).toEqual([400, 'invalid_request']);
     }
     expect((await find(api, begun.upload_id)).json.parts[0].uploaded).toBe(false);
-    expect((await put(digest)).status).toBe(200);
+    expect((await putBy(digest)).status).toBe(200);
     await api.call(`/api/uploads/${begun.upload_id}`, { method: 'DELETE' });
   });
 

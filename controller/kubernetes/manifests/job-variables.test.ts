@@ -85,9 +85,11 @@ describe('the Job of an attempt', () => {
   });
 });
 
+const isOfOtherVersion = (name: string, job: object) =>
+  jobManifestsOf({ ...exampleTemplate, image: { ...exampleTemplate.image, name } }).isOfOtherVersion(job);
+
 it('a Job is of another version when its runner has another image, or was made before that was recorded', () => {
-  const of = (name: string) =>
-    jobManifestsOf({ ...exampleTemplate, image: { ...exampleTemplate.image, name } }).isOfOtherVersion;
-  const made = { annotations: { 'reelwright.dev/runner-image': 'runner:2' } };
-  expect([of('runner:2')(made), of('runner:1')(made), of('runner:2')({})]).toEqual([false, true, true]);
+  const current = { annotations: { 'reelwright.dev/runner-image': 'runner:2' } };
+  const found = [isOfOtherVersion('runner:2', current), isOfOtherVersion('runner:1', current)];
+  expect([...found, isOfOtherVersion('runner:2', {})]).toEqual([false, true, true]);
 });

@@ -32,14 +32,13 @@ export function rolloutConditions({ rollout, reason, message }: Acceptance): Rea
   const isRefused = rollout === null && reason === 'Invalid';
   const outcome = rollout === null ? { ends: isRefused ? 'Failed' : null, reason } : outcomes[rollout.status];
   const why = isRefused ? message : (rollout?.reason ?? '');
-  const fieldsOf = (holds: boolean, of: string, text: string): Fields => ({
-    status: holds ? 'True' : 'False',
-    reason: of,
-    message: text.slice(0, messageLengthMax),
-  });
   return {
     Accepted: fieldsOf(reason === 'Accepted', reason, message),
     Succeeded: fieldsOf(outcome.ends === 'Succeeded', outcome.reason, outcome.ends === 'Succeeded' ? why : ''),
     Failed: fieldsOf(outcome.ends === 'Failed', outcome.reason, outcome.ends === 'Failed' ? why : ''),
   };
+}
+
+function fieldsOf(holds: boolean, reason: string, message: string): Fields {
+  return { status: holds ? 'True' : 'False', reason, message: message.slice(0, messageLengthMax) };
 }
