@@ -202,7 +202,7 @@ export interface paths {
         };
         /**
          * Follow a job
-         * @description Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop.
+         * @description Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop. `exclude=results` leaves the results out, which may be large. When too many streams are open, the answer is 503.
          */
         get: operations["followJob"];
         put?: never;
@@ -3289,7 +3289,9 @@ export interface operations {
     };
     followJob: {
         parameters: {
-            query?: never;
+            query?: {
+                exclude?: "results";
+            };
             header?: {
                 /** @description The id of the last event received. */
                 "Last-Event-ID"?: string;
@@ -3360,6 +3362,15 @@ export interface operations {
             };
             /** @description `internal_error`: An internal error occurred. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
