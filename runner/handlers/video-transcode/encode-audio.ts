@@ -3,23 +3,14 @@ import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { type AudioPlan, planAudio } from '#domain/media/audio-plan.ts';
 import { audioSamplesFor } from '#domain/media/grid.ts';
-import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { encodeAudioCommand, type AudioInput } from './audio-command.ts';
-import { makeSteady, tracksOfOtherLength } from './steady-audio.ts';
+import { type AudioWork, makeSteady, tracksOfOtherLength } from './steady-audio.ts';
 import { encodedFile, type MeasuredAudio } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
 import { gainsOf, loudnessWarnings, withLoudness } from './loudness.ts';
-
-export interface AudioWork {
-  readonly source: AudioInput;
-  /** Of the video, or else of the longest track: every track gets it. */
-  readonly durationSec: number;
-  readonly packets: PacketTotals;
-  readonly onFraction: (fraction: number) => void;
-}
 
 /** Encodes and measures the audio tracks of the source. One that cannot be decoded is left out, with a warning. */
 export async function encodeAudio(

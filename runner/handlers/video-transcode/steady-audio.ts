@@ -1,13 +1,21 @@
 import { join } from 'node:path';
 import type { AudioPlan } from '#domain/media/audio-plan.ts';
 import { audioSamplesFor } from '#domain/media/grid.ts';
+import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { parsePacketTime, streamPacketsCommand } from '../../tools/ffprobe.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { type AudioInput, steadyAudioCommand } from './audio-command.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
-import type { AudioWork } from './encode-audio.ts';
+
+export interface AudioWork {
+  readonly source: AudioInput;
+  /** Of the video, or else of the longest track: every track gets it. */
+  readonly durationSec: number;
+  readonly packets: PacketTotals;
+  readonly onFraction: (fraction: number) => void;
+}
 
 const steadyFile = join(workspaceFiles.made, 'steady-audio.nut');
 
@@ -42,8 +50,8 @@ const aacFrameSamples = 1024;
 const unreadable = { code: 'internal', message: 'An encoded track cannot be read.' } as const;
 
 /**
- * The encoded tracks whose length is not that of the video, with their length in seconds. It is told by the number of
- * their frames: the times of filters that begin at 0 once more overlap.
+ * The encoded tracks whose length differs from the video's, with their length in seconds. Their frames are counted,
+ * since the times of filters that begin at 0 once more overlap.
  */
 export async function tracksOfOtherLength(
   tracks: readonly AudioPlan[],
