@@ -3,12 +3,13 @@ import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts
 import { videoContainers } from '#domain/media/video-containers.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { describeCommand } from '../tools/ffprobe.ts';
+import { describeCommand, parsePacketTime, streamPacketsCommand } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { replaceAnimatedWebp } from './animated-webp.ts';
 import { containerOf } from '#domain/media/containers.ts';
 import { type FfprobeDocument, parseFfprobe } from './ffprobe-document.ts';
 import { type ProbedStreams, readStreams } from './streams.ts';
+import { movingStreams, type VideoExtents } from './video-choice.ts';
 
 /** A source of any kind, known by its headers alone. */
 export interface ProbedSource extends ProbedStreams {
@@ -27,7 +28,8 @@ const headBytes = 4096;
 export async function probeSource(context: StepContext): Promise<ProbedSource> {
   const webpBytes = await replaceAnimatedWebp(context);
   const { size } = await stat(context.workspace.at(workspaceFiles.source));
-  const streams = readStreams(await describe(context));
+  const document = await describe(context);
+  const streams = readStreams(document, await measureVideos(document, context));
   const source = { ...streams, path: workspaceFiles.source, sizeBytes: size };
   if (webpBytes === null || streams.video === null) return source;
   return { ...source, container: 'webp', sizeBytes: webpBytes, video: { ...streams.video, codec_name: 'webp' } };
@@ -45,6 +47,32 @@ async function describe(context: StepContext): Promise<FfprobeDocument> {
   } catch (cause) {
     throw new KnownProblem(failure.code, failure.message, { logTail, cause });
   }
+}
+
+const scanTimeoutMs = 30 * 60_000;
+const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its packets cannot be read.' } as const;
+
+/** Reads the times of all packets where a source has several videos, since headers often do not state their lengths. */
+async function measureVideos({ streams }: FfprobeDocument, context: StepContext): Promise<VideoExtents> {
+  const indexes = movingStreams(streams).map(({ index }) => index);
+  if (indexes.length < 2) return new Map();
+  const spans = new Map<number, { frames: number; fromSec: number; toSec: number }>();
+  const onStdoutLine = (line: string) => {
+    const packet = parsePacketTime(line);
+    if (packet === null || !indexes.includes(packet.streamIndex)) return;
+    const { timeSec } = packet;
+    const span = spans.get(packet.streamIndex) ?? { frames: 0, fromSec: timeSec, toSec: timeSec };
+    span.frames += 1;
+    span.fromSec = Math.min(span.fromSec, timeSec);
+    span.toSec = Math.max(span.toSec, timeSec);
+    spans.set(packet.streamIndex, span);
+  };
+  const command = streamPacketsCommand(context.program('ffprobe'), workspaceFiles.source);
+  const run = { timeoutMs: scanTimeoutMs, failure: unreadable, onStdoutLine, stdoutBytesMax: 0 };
+  await runTool(command, run, context);
+  return new Map(
+    [...spans].map(([index, { frames, fromSec, toSec }]) => [index, { frames, lengthSec: toSec - fromSec }]),
+  );
 }
 
 /** The problem of a source that ffprobe cannot read, from its first bytes. */

@@ -5,6 +5,7 @@ import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type ProbedAudio, readAudioStreams } from './audio-streams.ts';
 import { type FfprobeDocument, type FfprobeStream, lengthOf, secondsOf } from './ffprobe-document.ts';
 import { readSubtitleStreams } from './subtitle-streams.ts';
+import { chooseVideo, isAttachedPicture, movingStreams, type VideoExtents } from './video-choice.ts';
 
 /** What the headers of a source state, whatever streams it has. */
 export interface ProbedStreams {
@@ -26,17 +27,18 @@ export interface ProbedStreams {
 const streamsMax = 64;
 
 /**
- * Reads the streams of a source. The video stream is the first that the file marks as default, else the first. An
- * attached picture does not count.
+ * Reads the streams of a source. `extents` are needed where several videos compete (`movingStreams`).
  *
  * @throws KnownProblem `limit_exceeded`
  */
-export function readStreams({ format, streams: all, programs, chapters }: FfprobeDocument): ProbedStreams {
-  if (all.length > streamsMax) {
+export function readStreams(
+  { format, streams: all, programs, chapters }: FfprobeDocument,
+  extents: VideoExtents = new Map(),
+): ProbedStreams {
+  if (all.filter(isRead).length > streamsMax) {
     throw new KnownProblem('limit_exceeded', `The source has more than ${streamsMax} streams.`);
   }
-  const moving = all.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
-  const video = moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null;
+  const { video, warnings: videoWarnings } = chooseVideo(movingStreams(all), programs, extents);
   const streams = shownWith(video, { streams: all, programs });
   const container = format.format_name.split(',')[0] ?? '';
   const startSec = startOf({ container, format, video, streams });
@@ -56,7 +58,7 @@ export function readStreams({ format, streams: all, programs, chapters }: Ffprob
       endSec: (secondsOf(to) ?? 0) - startSec,
       title: tags['title'],
     })),
-    warnings: [...warnings, ...subtitleWarnings],
+    warnings: [...videoWarnings, ...warnings, ...subtitleWarnings],
   };
 }
 
@@ -88,6 +90,7 @@ function startOf({
   return starts.length === 0 ? fileSec : Math.min(...starts);
 }
 
-function isAttachedPicture({ disposition }: FfprobeStream): boolean {
-  return disposition['attached_pic'] === 1 || disposition['timed_thumbnails'] === 1;
+/** Whether a stream costs work: attached files and images, and data, are never read. */
+function isRead(stream: FfprobeStream): boolean {
+  return ['video', 'audio', 'subtitle'].includes(stream.codec_type ?? '') && !isAttachedPicture(stream);
 }
