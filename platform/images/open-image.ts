@@ -108,6 +108,23 @@ function tooLarge(): KnownProblem {
 /** What libjpeg says of JPEG-LS, of lossless and hierarchical JPEG, and of samples of 12 bits. */
 const unknownJpeg = /unsupported (marker type 0xf7|jpeg process|jpeg data precision)/i;
 
+/** What libjpeg says of a file that has all its pixels: of bytes between segments, and of odd parameters. */
+const harmlessWarnings = [
+  /^Corrupt JPEG data: \d+ extraneous bytes/,
+  /^Inconsistent progression/,
+  /^Unknown Adobe/,
+  /unknown JFIF revision/,
+  /^Invalid SOS parameters/,
+];
+
+/** Whether libvips refused an image for warnings of its decoder alone that lose nothing. */
+export function isHarmless(problem: unknown): boolean {
+  const cause = problem instanceof KnownProblem && problem.code === 'corrupt_input' ? problem.cause : null;
+  if (!(cause instanceof Error)) return false;
+  const lines = cause.message.split('\n').map((line) => line.trim().replace(/^VipsJpeg: /, ''));
+  return lines.every((line) => line === '' || harmlessWarnings.some((warning) => warning.test(line)));
+}
+
 /** Throws the problem of an image of a supported kind that libvips refuses, or has no memory or descriptor for. */
 export function decodeProblem(thrown: unknown): never {
   const error = asProblem(thrown);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { imageFormats } from '#domain/job-types/image-thumbnail.ts';
-import { placeholderSchema } from '#domain/job-types/shared-results.ts';
+import { placeholderSchema, warningsSchema } from '#domain/job-types/shared-results.ts';
 import { imageKey } from '#domain/media/object-keys.ts';
 import { workspaceFiles } from '../../context/step-context.ts';
 import { unitHandler } from '../job-handler.ts';
@@ -9,6 +9,7 @@ import { makeThumbnails } from './make-thumbnails.ts';
 const pixels = z.int().positive();
 const madeSchema = z.object({
   placeholder: placeholderSchema,
+  warnings: warningsSchema.default([]),
   images: z
     .array(
       z.object({
@@ -27,9 +28,10 @@ export const handler = {
   image: unitHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
     made: madeSchema,
     async process(context) {
-      const { images, placeholder } = await makeThumbnails(context.task.options.outputs, context);
+      const { images, placeholder, warnings } = await makeThumbnails(context.task.options.outputs, context);
       return {
         placeholder,
+        warnings,
         images: images.map(({ output: { variant, format }, width, height, size }) => ({
           variant,
           format,
@@ -39,12 +41,12 @@ export const handler = {
         })),
       };
     },
-    async publish({ task, workspace }, { images, placeholder }) {
+    async publish({ task, workspace }, { images, placeholder, warnings }) {
       const outputs = images.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
       const [first] = outputs;
       if (first === undefined) throw new Error('a thumbnail job has at least one output');
       return {
-        results: { key: first.key, outputs, ...placeholder },
+        results: { key: first.key, outputs, ...placeholder, ...(warnings.length > 0 ? { warnings } : {}) },
         error: null,
         files: outputs.map(({ key, variant, format }) => ({
           key,

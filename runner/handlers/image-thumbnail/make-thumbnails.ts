@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import type { ThumbnailOutput } from '#domain/job-types/image-thumbnail.ts';
-import type { Placeholder } from '#domain/job-types/shared-results.ts';
+import type { Placeholder, Warning } from '#domain/job-types/shared-results.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
-import { decodeProblem, imagePixelsMax, openImage, type OpenedImage } from '#platform/images/open-image.ts';
+import { decodeProblem, imagePixelsMax, isHarmless, openImage, type OpenedImage } from '#platform/images/open-image.ts';
 import { sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { encodeAs } from '../../tools/images.ts';
@@ -42,21 +42,11 @@ export async function makeThumbnails(
   outputs: readonly ThumbnailOutput[],
   context: StepContext,
   timeMs: number = outputsTimeMs,
-): Promise<{ images: MadeImage[]; placeholder: Placeholder }> {
+): Promise<{ images: MadeImage[]; placeholder: Placeholder; warnings: Warning[] }> {
   const endsAtMs = performance.now() + timeMs;
-  const options = {
-    pixelsMax: imagePixelsMax,
-    timeoutMs: decodeTimeoutMs,
-    signal: context.signal,
-    waitingMax: 0,
-    failOn: 'warning',
-  } as const;
-  const image = await openImage(context.workspace.at(workspaceFiles.source), options);
-  const planned = inCascade(planOutputs(image, outputs));
-  const largest = planned[0];
-  if (largest === undefined) throw new Error('a thumbnail job has at least one output');
   context.reporter.phase('encoding');
-  let pixels = await decode(image, largest);
+  const { planned, warnings, ...decoded } = await decodeLargest(outputs, context);
+  let { pixels } = decoded;
   const made: MadeImage[] = [];
   for (const { output, width, height } of planned) {
     context.signal.throwIfAborted();
@@ -69,8 +59,31 @@ export async function makeThumbnails(
     context.reporter.progress(made.length / planned.length);
   }
   const placeholder = await placeholderOf(sharp(pixels.data, { raw: pixels.info }));
-  return { images: outputs.flatMap((output) => made.filter((each) => each.output === output)), placeholder };
+  return { images: outputs.flatMap((output) => made.filter((each) => each.output === output)), placeholder, warnings };
 }
+
+/** Decodes at the largest width; again, with a warning, where the decoder only warned of what loses nothing. */
+async function decodeLargest(outputs: readonly ThumbnailOutput[], context: StepContext) {
+  const attempt = async (failOn: 'warning' | 'error') => {
+    const limits = { pixelsMax: imagePixelsMax, timeoutMs: decodeTimeoutMs, signal: context.signal, waitingMax: 0 };
+    const image = await openImage(context.workspace.at(workspaceFiles.source), { ...limits, failOn });
+    const planned = inCascade(planOutputs(image, outputs));
+    const [largest] = planned;
+    if (largest === undefined) throw new Error('a thumbnail job has at least one output');
+    return { planned, pixels: await decode(image, largest), warnings: [] as Warning[] };
+  };
+  try {
+    return await attempt('warning');
+  } catch (error) {
+    if (!isHarmless(error)) throw error;
+    return { ...(await attempt('error')), warnings: [oddCoding] };
+  }
+}
+
+const oddCoding: Warning = {
+  code: 'odd_coding',
+  message: 'The decoder warns of the way the image is stored; no pixel is missing.',
+};
 
 function tooSlow(made: number, wanted: number): KnownProblem {
   const message = `${made} of ${wanted} outputs were made in the time of an image job; ask for fewer or smaller ones.`;
