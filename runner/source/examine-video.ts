@@ -7,7 +7,14 @@ import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type Rational, valueOf } from '#domain/media/rational.ts';
 import type { StepContext } from '../context/step-context.ts';
 import { together } from '../context/together.ts';
-import { canFilterInputs, canMapTones, codecsOf, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
+import {
+  canFilterInputs,
+  canMapTones,
+  codecsOf,
+  hasDecoder,
+  readAbilities,
+  refuseMissingAbilities,
+} from '../tools/abilities.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedAudio } from './audio-streams.ts';
 import { readDecodingDelay } from './decoding-delay.ts';
@@ -80,7 +87,7 @@ function plausible(sec: number | null): number | null {
 export async function examineVideo(context: StepContext): Promise<VideoSource> {
   const [probed, abilities] = await Promise.all([probeSource(context), readAbilities(context)]);
   refuseMissingAbilities(abilities);
-  const headers = await withFilters(readVideoStream(probed), context);
+  const headers = await asDecodable(readVideoStream(probed), context);
   const fileSec = statedFileSec(probed);
   const statedSec = plausible(headers.endSec) ?? plausible(probed.durationSec);
   const packets = statedSec === null ? await scanPackets({ ...probed, video: headers }, context) : null;
@@ -117,10 +124,17 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
   };
 }
 
-/** Without the filter of a refused matrix where this ffmpeg cannot run it: earlier ones need none. */
-async function withFilters(video: ProbedVideo, context: StepContext): Promise<ProbedVideo> {
-  if ((video.refusedMatrix?.bitstreamFilter ?? null) === null || (await canFilterInputs(context))) return video;
-  return { ...video, refusedMatrix: { bitstreamFilter: null } };
+/** Without what this ffmpeg cannot do: a filter of its input, which earlier ones do not need, and a decoder. */
+async function asDecodable(video: ProbedVideo, context: StepContext): Promise<ProbedVideo> {
+  const { refusedMatrix, decoder } = video;
+  const isFiltered = (refusedMatrix?.bitstreamFilter ?? null) !== null;
+  const canFilter = !isFiltered || (await canFilterInputs(context));
+  const canRead = decoder === null || (await hasDecoder(decoder, context));
+  return {
+    ...video,
+    ...(canFilter ? {} : { refusedMatrix: { bitstreamFilter: null } }),
+    ...(canRead ? {} : { decoder: null, hasAlpha: false, pixelFormat: 'yuv420p' }),
+  };
 }
 
 /** Reads samples of a video, both kinds at once. */

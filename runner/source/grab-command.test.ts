@@ -12,6 +12,7 @@ const video = {
   matrix: 'bt709',
   widePrimaries: null,
   refusedMatrix: null,
+  decoder: null,
   hasAlpha: false,
   isFullRange: false,
 } as VideoSource['video'];

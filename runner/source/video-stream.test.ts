@@ -40,6 +40,7 @@ describe('the video stream of a source', () => {
       matrix: 'bt709',
       widePrimaries: null,
       refusedMatrix: null,
+      decoder: null,
       hasAlpha: false,
       startSec: 0,
       endSec: 10,

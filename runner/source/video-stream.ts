@@ -3,6 +3,7 @@ import type { SourceFound } from '#domain/job-types/shared-results.ts';
 import { displaySizeOf, framePixelsMax, type FrameSize, frameSideMax } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
 import {
+  alphaDecoders,
   type ColorMatrix,
   type FrameFormat,
   matrixRemovers,
@@ -32,6 +33,7 @@ export interface ProbedVideo extends FrameSize {
   readonly refusedMatrix: RefusedMatrix | null;
   readonly widePrimaries: FrameFormat['widePrimaries'];
   readonly hasAlpha: boolean;
+  readonly decoder: FrameFormat['decoder'];
   /** Neither turned nor mirrored when it is shown. */
   readonly isUpright: boolean;
   readonly stored: StoredFrame;
@@ -65,7 +67,8 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
   const isMirrored = mirrors(stream);
   const sampleAspect = aspectOf(stream.sample_aspect_ratio);
   const size = displaySizeOf({ width, height, sampleAspect, rotation });
-  const pixelFormat = stream.pix_fmt ?? 'unknown';
+  const decoder = alphaDecoderOf(stream);
+  const pixelFormat = decoder === null ? (stream.pix_fmt ?? 'unknown') : 'yuva420p';
   return {
     streamIndex: stream.index,
     codec,
@@ -80,7 +83,8 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     matrix: matrixOf(stream, Math.min(size.width, size.height)),
     refusedMatrix: refusedMatrixOf(stream),
     widePrimaries: widePrimaries.find((wide) => wide === stream.color_primaries) ?? null,
-    hasAlpha: alphaFormats.test(pixelFormat) && !withoutAlpha.includes(codec),
+    hasAlpha: alphaFormats.test(pixelFormat) ? !withoutAlpha.includes(codec) : isPng(codec) && pixelFormat === 'pal8',
+    decoder,
     isUpright: rotation === 0 && !isMirrored,
     stored: { width, height, sampleAspect },
     ...spanOf(stream, startSec),
@@ -139,6 +143,17 @@ function refusedMatrixOf({ color_space: tagged, codec_name: codec }: FfprobeStre
 /** An untagged video of standard definition is BT.601 and a larger one BT.709, as in players. */
 function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): ColorMatrix {
   return matrixNames[tagged ?? ''] ?? (shortSide <= 576 ? 'bt601' : 'bt709');
+}
+
+/** WebM marks a video whose packets have a second layer, of opacity. */
+function alphaDecoderOf({ codec_name: codec, tags }: FfprobeStream): FrameFormat['decoder'] {
+  if (tags['alpha_mode'] !== '1' || (codec !== 'vp8' && codec !== 'vp9')) return null;
+  return alphaDecoders[codec];
+}
+
+/** Palettes of other codecs have no opacity. */
+function isPng(codec: string): boolean {
+  return codec === 'png' || codec === 'apng';
 }
 
 const alphaFormats = /^(yuva|gbrap|rgba|bgra|argb|abgr|ya\d)/;

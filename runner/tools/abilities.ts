@@ -77,6 +77,13 @@ export async function readAbilities(context: StepContext, tool: 'ffmpeg' | 'vmaf
   return parseAbilities({ filters: listedFilters, encoders: listedEncoders });
 }
 
+/** Whether the ffmpeg of this runner has a decoder. */
+export async function hasDecoder(name: string, context: StepContext): Promise<boolean> {
+  const failure = { code: 'internal', message: 'ffmpeg does not list its decoders.' } as const;
+  const command = { program: context.program('ffmpeg'), args: ['-hide_banner', '-decoders'] };
+  return namesIn((await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout).has(name);
+}
+
 /** libavcodec of ffmpeg 7.1, the first that filters the packets of an input. */
 const inputFiltersFrom = { major: 61, minor: 19 };
 

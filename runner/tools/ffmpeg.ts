@@ -72,12 +72,15 @@ export function inputArgs(source: string, seekSec?: number, limits: readonly str
 }
 
 /**
- * Before an input whose frames go through `firstFilters`. Continues with the same filters where a frame has another size
- * or format: a new graph would count from time 0 again, so the stream would repeat itself. Takes a matrix that filters
- * refuse from the frames.
+ * Before an input whose frames go through `firstFilters`. Continues with the same filters where a frame has another
+ * size or format: a new graph would count from time 0 again, so the stream would repeat itself. Takes a matrix that
+ * filters refuse from the frames, and reads transparency.
  */
-export function decodeArgs(format: Pick<FrameFormat, 'isUpright' | 'pixelFormat' | 'refusedMatrix'>): string[] {
-  return [...matrixArgs(format), ...(isFitted(format) ? ['-reinit_filter', '0'] : [])];
+export function decodeArgs(
+  format: Pick<FrameFormat, 'isUpright' | 'pixelFormat' | 'refusedMatrix' | 'decoder'>,
+): string[] {
+  const decoder = format.decoder === null ? [] : ['-c:v', format.decoder];
+  return [...decoder, ...matrixArgs(format), ...(isFitted(format) ? ['-reinit_filter', '0'] : [])];
 }
 
 /** Before an input: decodes its video without the matrix that it states. */

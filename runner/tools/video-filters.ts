@@ -28,6 +28,8 @@ export interface FrameFormat {
   readonly pixelFormat: string;
   /** Whether some of its pixels may be transparent. */
   readonly hasAlpha: boolean;
+  /** The decoder to name, where ffmpeg's choice does not read transparency; null for that choice. */
+  readonly decoder: AlphaDecoder | null;
   /** Whether this ffmpeg has zscale. */
   readonly hasZscale: boolean;
   readonly stored: StoredFrame;
@@ -53,6 +55,10 @@ export const matrixRemovers = {
   vp9: 'vp9_metadata=color_space=unknown',
 } as const;
 
+/** Decoders that read the transparency that WebM stores beside the packets, by the codec. */
+export const alphaDecoders = { vp8: 'libvpx', vp9: 'libvpx-vp9' } as const;
+type AlphaDecoder = (typeof alphaDecoders)[keyof typeof alphaDecoders];
+
 /** A frame before it is turned and before its pixels are made square. */
 export interface StoredFrame extends FrameSize {
   /** Width of a pixel over its height. */
@@ -76,7 +82,12 @@ export function isFitted({ isUpright, pixelFormat }: Pick<FrameFormat, 'isUprigh
 export function firstFilters(
   format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat' | 'hasAlpha' | 'refusedMatrix'>,
 ): string[] {
-  return [...matrixFilters(format), ...oneSizeFilters(format), ...opaqueFilters(format)];
+  return [...matrixFilters(format), ...paletteFilters(format), ...oneSizeFilters(format), ...opaqueFilters(format)];
+}
+
+/** A palette has no matrix: `scale` would apply the one that it is given to its colors. */
+function paletteFilters({ pixelFormat, hasAlpha }: Pick<FrameFormat, 'pixelFormat' | 'hasAlpha'>): string[] {
+  return pixelFormat === 'pal8' && !hasAlpha ? ['format=rgb24'] : [];
 }
 
 /** Before all other filters: removes a matrix that they refuse, where the decoder still states it. */

@@ -78,3 +78,27 @@ describe('color matrices that filters refuse', () => {
     expect(wrongFrames(await decodedFrames(path), await decodedFrames(whole.path))).toEqual([]);
   });
 });
+
+describe('palettes and transparency', () => {
+  it('a video with a palette has its colors', async () => {
+    const image = 'color=0x00fc00:s=320x180:r=25:d=2,drawbox=w=160:c=0xfc0000:t=fill';
+    const source = await sample('palette.mov', `-f lavfi -i ${image} -vf format=pal8 -c:v png`);
+    expect(await colours((await transcode(source)).path)).toEqual(
+      await Promise.all((await colours(source)).map((rgb) => near(...rgb))),
+    );
+  });
+
+  it.each(['libvpx', 'libvpx-vp9'])(
+    'a transparent WebM by %s lies over black, in a stream and in a cover',
+    async (codec) => {
+      const alpha = "format=yuva420p,geq=lum='lum(X,Y)':cb=128:cr=128:a='if(lt(X,160),0,255)'";
+      const source = await sample(
+        `transparent-${codec}.webm`,
+        `-f lavfi -i color=white:size=320x180:rate=25:duration=2,${alpha} -c:v ${codec} -pix_fmt yuva420p -auto-alt-ref 0`,
+      );
+      const blackAndWhite = [near(0, 0, 0), near(254, 254, 254)];
+      expect(await colours((await transcode(source)).path)).toEqual(blackAndWhite);
+      expect(await colours((await coverOf(source)).path)).toEqual(blackAndWhite);
+    },
+  );
+});

@@ -13,6 +13,7 @@ const video = {
   matrix: 'bt601',
   isFullRange: false,
   refusedMatrix: null,
+  decoder: null,
 } as VideoSource['video'];
 const preview = {
   source: { path: 'source', video },

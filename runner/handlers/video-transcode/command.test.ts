@@ -33,6 +33,7 @@ const video: VideoSource['video'] = {
   matrix: 'bt709',
   widePrimaries: null,
   refusedMatrix: null,
+  decoder: null,
   hasAlpha: false,
   hasZscale: true,
   startSec: 0,

@@ -10,6 +10,7 @@ const frameFormat = {
   matrix: 'bt709',
   widePrimaries: null,
   refusedMatrix: null,
+  decoder: null,
   hasAlpha: false,
   isFullRange: false,
   pixelFormat: 'yuv420p',

@@ -87,6 +87,7 @@ describe('the command that encodes a chunk', () => {
       matrix: 'bt709' as const,
       widePrimaries: null,
       refusedMatrix: null,
+      decoder: null,
       hasAlpha: false,
       isFullRange: false,
       pixelFormat: 'yuv420p',

@@ -137,7 +137,7 @@ describe('the cuts of a source', () => {
       container: 'mov',
       startSec: 0,
       durationSec: 60,
-      video: { codec: 'h264', startSec: 0, isMirrored: false },
+      video: { codec: 'h264', startSec: 0, isMirrored: false, decoder: null },
     },
     grid: plan.grid,
     rungs: [{ codec: 'h264' }],

@@ -43,6 +43,7 @@ export const encodePlanSchema = encodedSchema.extend({
     widePrimaries: z.enum(widePrimaries).nullable().default(null),
     pixelFormat: z.string().max(64),
     hasAlpha: z.boolean().default(false),
+    decoder: z.null().default(null),
     hasZscale: z.boolean(),
     stored: z.object({ width: count, height: count, sampleAspect: z.number() }),
     isUpright: z.boolean(),
@@ -76,6 +77,8 @@ export function cutsOf(
     // Other encoders delay frames between decoding and display by numbers of their own.
     rungs.every(({ codec }) => codec === 'h264') &&
     !video.isMirrored &&
+    // Its opacity lies beside the packets, and NUT does not keep it.
+    video.decoder === null &&
     video.startSec <= startSecMax &&
     !(source.container === 'mpegts' && source.startSec + source.durationSec >= transportSecMax);
   const chunks = canBeCut ? planChunks({ frames: span.frames, grid, chunkSec }) : [];

@@ -26,6 +26,7 @@ const video = {
   hasAlpha: false,
   isFullRange: false,
   refusedMatrix: null,
+  decoder: null,
   pixelFormat: 'yuv420p',
   hasZscale: true,
 } as VideoSource['video'];
