@@ -115,21 +115,6 @@ describe('the bounds of imports', () => {
     expect((await api.rows.claimToCleanUp(1000)).map(({ id }) => id)).toContain(lease.id);
   });
 
-  it('C30.24: an attempt whose import was cancelled changes nothing of it', async () => {
-    const lease = await claimed();
-    await api.rows.cancel(lease);
-    const before = await api.rows.find(lease.id);
-    const file = { multipartId: 'm', sizeBytes: 1, contentType: null, validator: null, transferMsMax: 1 };
-    expect([
-      await api.rows.renew(lease, 60_000),
-      await api.rows.noteFile(lease, file),
-      await api.rows.noteProgress(lease, 5),
-      await api.rows.complete(lease, { url: lease.url, etag: 'e', sizeBytes: 1, sha256: null }),
-      await api.rows.fail(lease, { url: lease.url, code: 'not_found', httpStatus: 404 }),
-    ]).toEqual(['lost', false, false, false, false]);
-    expect(await api.rows.find(lease.id)).toEqual(before);
-  });
-
   it('C30.23: the time of an import counts from the first answer of its server on, and no later one adds any', async () => {
     const lease = await claimed();
     const leftSec = async () => {
@@ -159,23 +144,30 @@ describe('the bounds of imports', () => {
     expect(await api.rows.find(lease.id)).toBeNull();
   });
 
-  it('C30.25: an attempt that has lost its lease changes nothing of the import', async () => {
+  /** No write of an attempt changes the import. */
+  async function changesNothing(lease: Awaited<ReturnType<typeof claimed>>): Promise<void> {
+    const before = await api.rows.find(lease.id);
+    const file = { multipartId: 'm', sizeBytes: 1, contentType: null, validator: null, transferMsMax: 1 };
+    expect([
+      await api.rows.renew(lease, 60_000),
+      await api.rows.noteFile(lease, file),
+      await api.rows.noteProgress(lease, 5),
+      await api.rows.complete(lease, { url: lease.url, etag: 'e', sizeBytes: 1, sha256: null }),
+      await api.rows.fail(lease, { url: lease.url, code: 'not_found', httpStatus: 404 }),
+    ]).toEqual(['lost', false, false, false, false]);
+    expect(await api.rows.find(lease.id)).toEqual(before);
+  }
+
+  it('C30.24, C30.25: an attempt that has lost its lease, or whose import was cancelled, changes nothing of it', async () => {
     const old = await claimed();
     await query(`update imports set due_at = now() where id = $1`, [old.id]);
     const [next] = (await api.rows.claim(100, 60_000)).filter(({ id }) => id === old.id);
-    const before = await api.rows.find(old.id);
-    const file = { multipartId: 'm', sizeBytes: 1, contentType: null, validator: null, transferMsMax: 1 };
-    expect([
-      await api.rows.renew(old, 60_000),
-      await api.rows.noteFile(old, file),
-      await api.rows.noteProgress(old, 5),
-      await api.rows.complete(old, { url: old.url, etag: 'e', sizeBytes: 1, sha256: null }),
-      await api.rows.fail(old, { url: old.url, code: 'not_found', httpStatus: 404 }),
-    ]).toEqual(['lost', false, false, false, false]);
+    await changesNothing(old);
     await api.rows.release(old, { delayMs: 0, failures: 1 });
-    expect(await api.rows.find(old.id)).toEqual(before);
     expect(await api.rows.renew(next ?? old, 60_000)).toBe('held');
     await api.rows.cancel(old);
+    // Neither does one whose import was cancelled.
+    await changesNothing(next ?? old);
   });
 
   it('C30.19: the connection of a redirect is closed, also when its body never ends', async () => {

@@ -142,6 +142,9 @@ async function keysOf(hash: string): Promise<string[]> {
   return found;
 }
 
+/** Times of the rows of the list, in an order that no clock decides. */
+const madeAt = (n: number) => new Date(Date.UTC(2031, 0, 1) + n * 1_000);
+
 describe('reading media', () => {
   it('C29.1: a media shows its revisions, images, jobs and the addresses that are true to a revision', async () => {
     const hash = newHash();
@@ -185,7 +188,6 @@ describe('reading media', () => {
   it('C29.3: lists page through the media by age, prefix, size and expiry, none twice', async () => {
     const prefix = `list${randomUUID().slice(0, 6)}`;
     const hashes = Array.from({ length: 7 }, (_, n) => `${prefix}-${n}`);
-    const madeAt = (n: number) => new Date(Date.UTC(2031, 0, 1) + n * 1_000);
     for (const [n, hash] of hashes.entries())
       await query(
         `insert into media (hash, bytes, created_at, expires_at)

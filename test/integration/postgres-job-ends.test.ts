@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { KnownProblem } from '#domain/errors.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
