@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { text as readText } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { madeOnce, type Shelf } from './made-once.ts';
@@ -80,7 +80,7 @@ describe('a folder that is made once', () => {
     await once(other.stdout, 'readable');
     const before = made;
     const mine = madeOnce(recipe, make, shelf);
-    const printed = text(other.stdout);
+    const printed = readText(other.stdout);
     other.stdin.end();
     expect(await printed).toBe(`making\n${await mine}\n`);
     expect(await numberIn(await mine)).toBe(String(other.pid));

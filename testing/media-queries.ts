@@ -77,7 +77,10 @@ export function mediaQueries(): Query[] {
         `deletion: begun again, ${hash}`,
         200,
         // Each statement has a transaction of its own here, so the earlier one is not lifted.
-        (d) => store(d).begin({ id: idOfRow(7), hash, reason: 'request', purge }).catch(() => null),
+        (d) =>
+          store(d)
+            .begin({ id: idOfRow(7), hash, reason: 'request', purge })
+            .catch(() => null),
       ];
     }),
     ['deletion: expired', 200, (d) => store(d).begin({ id: idOfRow(7), hash: 'busy', reason: 'expiry', purge })],

@@ -44,6 +44,7 @@ const further = [
   'svc_queue_oldest_seconds',
   'svc_encode_speed_ratio',
   'svc_rate_limit_fallbacks_total',
+  'svc_rollouts',
   'svc_stream_bytes_total',
   'svc_stream_cache_events_total',
   'svc_webhook_attempts_total',

@@ -235,7 +235,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await api.bucket.parts.list(of)) ?? []).toEqual([]);
   });
 
-  it(`C30.26: the address of a part takes no body of another size into a ${kind}`, async () => {
+  it(`C30.28: the address of a part takes no body of another size into a ${kind}`, async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
     const [{ url }] = begun.parts;
     for (const size of [999, 1001]) {

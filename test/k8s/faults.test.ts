@@ -11,7 +11,6 @@ import { leaveThumbnail } from '../../testing/k8s/workers.ts';
 // disruption costs no attempt (C12.10). A paused leader is leader-paused.test.ts's matter.
 
 const thumbnail = { options: { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] } };
-const isList = (line: string) => /^GET \S+\/(mediajobs|runnerpools|jobs|pods)\?/.test(line) && !line.includes('watch=');
 const submitted = (rig: ControllerRig) => rig.submit('image:thumbnail', thumbnail);
 
 /** A worker of this process behind a proxy, and two pods of image jobs that run. */

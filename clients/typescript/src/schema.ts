@@ -184,7 +184,7 @@ export interface paths {
         put?: never;
         /**
          * Make a job again
-         * @description Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. Once it has completed it answers equal submissions. Equal requests at once make one job.
+         * @description Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's priority and, unless one is named, its profile. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.
          */
         post: operations["rerunJob"];
         delete?: never;
@@ -289,7 +289,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a media
-         * @description Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion. Jobs that are submitted under the hash meanwhile wait for its end.
+         * @description Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion, and covers what was accepted meanwhile; it answers 202 with another one where something was submitted after the end of the first. Jobs that are submitted under the hash meanwhile wait for its end.
          */
         delete: operations["deleteMedia"];
         options?: never;

@@ -85,8 +85,8 @@ describe('the Job of an attempt', () => {
   });
 });
 
-const isOfOtherVersion = (name: string, job: object) =>
-  jobManifestsOf({ ...exampleTemplate, image: { ...exampleTemplate.image, name } }).isOfOtherVersion(job);
+const isOfOtherVersion = (name: string, metadata: object) =>
+  jobManifestsOf({ ...exampleTemplate, image: { ...exampleTemplate.image, name } }).isOfOtherVersion(metadata);
 
 it('a Job is of another version when its runner has another image, or was made before that was recorded', () => {
   const current = { annotations: { 'reelwright.dev/runner-image': 'runner:2' } };
