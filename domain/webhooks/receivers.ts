@@ -5,7 +5,7 @@ import { delayAfter } from '../backoff.ts';
  *
  * - answering: it answered within seconds. Up to four requests at once.
  * - unknown: nothing was sent to it lately. Two at once; unknown and failing hosts together leave a quarter of all
- *   requests to answering ones, and the hosts of one site leave half of it to others.
+ *   requests to answering ones, and the hosts of one site leave a quarter of it to others.
  * - failing: it did not answer, or took long. One at once, after a pause that doubles with each unanswered attempt; all
  *   failing hosts together get a quarter of the requests.
  *
@@ -21,7 +21,7 @@ export const requestsMax = 64;
 const perHostMax = { answering: 4, unknown: 2, failing: 1 } as const;
 const failingMax = requestsMax / 4;
 const notAnsweringMax = (requestsMax * 3) / 4;
-const siteMax = notAnsweringMax / 2;
+const siteMax = (notAnsweringMax * 3) / 4;
 /** An answer that takes longer holds up a request as a receiver does that hangs. */
 const slowMs = 5_000;
 const pause = { baseMs: 1_000, maxMs: 60_000 };

@@ -4,7 +4,8 @@ import { toJson } from './job-row.ts';
 
 // The attempts of a job that have ended, in its row: written by the statement that ends an attempt, so that what ends
 // together is recorded together, and bounded. An attempt that is not claimed did nothing and is not recorded; a worker
-// of an earlier version leaves `claimed_at` behind without an owner.
+// of an earlier version leaves `claimed_at` behind without an owner. The time is the statement's: after the locks that
+// its transaction waited for, and the same as `finished_at`.
 
 /** What is recorded of an attempt beside its times. */
 export interface EndOfAttempt {
@@ -21,7 +22,7 @@ export function endAssignments(first: number): string {
     ended_attempts = case when claimed_at is null or lease_owner is null then ended_attempts else
       case when jsonb_array_length(ended_attempts) >= ${attemptsKept} then ended_attempts - 0
         else coalesce(ended_attempts, '[]'::jsonb) end
-      || (jsonb_build_object('attempt', attempt, 'worker', lease_owner, 'claimed_at', claimed_at, 'ended_at', now()::timestamptz(3),
+      || (jsonb_build_object('attempt', attempt, 'worker', lease_owner, 'claimed_at', claimed_at, 'ended_at', statement_timestamp()::timestamptz(3),
         'result', $${first}::text, 'code', $${first + 1}::text) || coalesce($${first + 2}::jsonb, '{}'::jsonb)) end,
     claimed_at = null`;
 }

@@ -56,7 +56,7 @@ const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
-    finished_at = coalesce($6, clock_timestamp()), result_objects = $7, result_bytes = $8,
+    finished_at = coalesce($6, statement_timestamp()), result_objects = $7, result_bytes = $8,
     tool_version = $9, ${endAssignments(10)}
   where id = $1
   returning ${shownColumns}`;

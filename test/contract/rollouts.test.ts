@@ -25,7 +25,7 @@ describe('rollouts', () => {
     const answer = await post('/api/rollouts', { which, to_profile: 'small', canary: { share: 0.1 } });
     expect(answer.status).toBe(202);
     // It counts against the limit on submissions.
-    expect(answer.headers.get('ratelimit')).toMatch(/^"api";r=\d+;/);
+    expect(answer.headers.get('ratelimit')).toMatch(/^"rollouts";r=\d+;/);
     const { json } = answer;
     expect(answer.headers.get('location')).toBe(`/api/rollouts/${json.rollout_id}`);
     expect(json).toMatchObject({

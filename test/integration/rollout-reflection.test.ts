@@ -86,12 +86,11 @@ describe.skipIf(!inject('postgres'))('the reflection of MediaRollouts', () => {
     expect(requeue).toEqual({ afterMs: 3_000 });
     expect((await reflect(object)).patches).toEqual([]);
     await rig.round(object.metadata?.uid ?? '');
-    await rig.d.rollouts.move(object.metadata?.uid ?? '', 'cancelling');
-    await rig.d.rollouts.move(object.metadata?.uid ?? '', 'cancelled');
     const ended = await reflect(object);
     expect(ended.patches[0]?.status?.conditions).toMatchObject([
       { type: 'Accepted', status: 'True' },
-      { type: 'Complete', status: 'True', reason: 'Ended' },
+      { type: 'Succeeded', status: 'True', reason: 'Completed' },
+      { type: 'Failed', status: 'False' },
     ]);
     expect([ended.requeue, (await reflect(object)).patches]).toEqual([{ afterMs: 60_000 }, []]);
   });
