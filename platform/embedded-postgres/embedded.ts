@@ -193,7 +193,8 @@ async function spawnServer({ programs, user, path, logFile }: Cluster, port: num
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
-    max_connections: 200,
+    // Programs of a test run share one server; an unused connection costs some kilobytes.
+    max_connections: 500,
     unix_socket_directories: '',
     timezone: 'UTC',
     log_timezone: 'UTC',

@@ -153,7 +153,7 @@ describe('refused values', () => {
     ['an Ingress path that includes /metrics', { ingress: { delivery: { paths: ['/'] } } }, /\/metrics/],
     ['the Ingress path /metrics', { ingress: { api: { paths: ['/api', '/metrics'] } } }, /ingress\.api\.paths/],
     ['the Ingress path /readyz', { ingress: { delivery: { paths: ['/readyz'] } } }, /ingress\.delivery\.paths/],
-    ['no bucket', { storage: {} }, /storage\.source\.bucket is needed/],
+    ['no bucket', { storage: {} }, /storage\.\w+\.bucket is needed/],
     ['a secret that is nowhere', { secrets: {} }, /secrets\.\w+ needs existingSecret or value/],
     ['an address that ends with a slash', { baseUrl: 'https://media.example.com/' }, /baseUrl/],
     ['an unknown value', { api: { replica: 3 } }, /replica/],

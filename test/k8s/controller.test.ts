@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
+import { unlessDeleted } from '#platform/kubernetes/errors.ts';
 import { events, jobs, mediaJobs, pods, secrets } from '#platform/kubernetes/objects.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
@@ -213,6 +214,8 @@ describe.concurrent('a job that is ended from outside', () => {
     await rig.admin.delete(mediaJobs, mediaJob);
     expect(await rig.ended(id)).toMatchObject({ status: 'cancelled' });
     await rig.jobsAre(0);
+    // Else its namespace and the definitions could not be deleted.
+    await rig.admin.mergePatch(mediaJobs, mediaJob, { metadata: { finalizers: [] } }).catch(unlessDeleted);
   });
 
   test('a job that has ended keeps its MediaJob until the TTL has passed', async ({ openRig }) => {

@@ -26,9 +26,9 @@ export const writes = [
 
 export const crashes = [
   ...writes.map((write) => ({ write, nth: 1 })),
-  // The next attempt after a disruption, and the status of the end.
+  // The next attempt after a disruption, and a status after that: how many there are depends on what came at once.
   { write: 'POST jobs', nth: 2 },
-  { write: 'PATCH mediajobs/status', nth: 4 },
+  { write: 'PATCH mediajobs/status', nth: 3 },
 ];
 
 const fateOf = ({ pod, nth }: PlayedPod): Fate | undefined =>

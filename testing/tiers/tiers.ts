@@ -6,11 +6,11 @@ export interface Tier {
   readonly files: string;
   /** How many slices of about the same time a commit chooses from; 1 runs whole. */
   readonly slices: number;
-  /** Processor seconds of one slice, of the tests and all that they start, on the machine of the table. */
+  /** Processor seconds of the whole tier, of the tests and all that they start, on the machine of the table. */
   readonly budgetSec: number;
 }
 
-/** The budgets are half as much again as was measured on two cores; CONTRIBUTING.md has the table. */
+/** The budgets are about half as much again as was measured on two cores; CONTRIBUTING.md has the table. */
 export const tiers = {
   unit: { command: ['vitest', 'run', '--project', 'unit'], files: '', slices: 1, budgetSec: 120 },
   service: { command: ['vitest', 'run', '--project', 'service'], files: '', slices: 1, budgetSec: 1200 },
@@ -18,15 +18,15 @@ export const tiers = {
     command: ['vitest', 'run', '--project', 'deep'],
     files: 'test/{contract,integration,faults}/**/*.deep.test.ts',
     slices: 6,
-    budgetSec: 900,
+    budgetSec: 4000,
   },
   k8s: {
     command: ['vitest', 'run', '--config', 'test/k8s/vitest.config.ts'],
     files: 'test/k8s/**/*.test.ts',
     slices: 3,
-    budgetSec: 900,
+    budgetSec: 1400,
   },
-  e2e: { command: ['scripts/e2e'], files: 'test/e2e/**/*.test.ts', slices: 3, budgetSec: 1200 },
+  e2e: { command: ['scripts/e2e'], files: 'test/e2e/**/*.test.ts', slices: 3, budgetSec: 2000 },
 } satisfies Record<string, Tier>;
 
 export type TierName = keyof typeof tiers;
