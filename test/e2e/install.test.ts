@@ -150,10 +150,10 @@ describe('POST /api/jobs on the cluster', () => {
 
   test('`kubectl get rp` shows concurrency, active and queued jobs of each pool', async () => {
     // The controller writes the status of a pool every ten seconds.
-    const idle = ['default,3,0,0', 'video-large,1,0,0'];
-    const isIdle = ([, ...rows]: string[]) => rows.every((row, n) => row.split(/\s+/).slice(0, 4).join() === idle[n]);
+    const idle = ['default,3,True,0,0', 'video-large,1,True,0,0'];
+    const isIdle = ([, ...rows]: string[]) => rows.every((row, n) => row.split(/\s+/).slice(0, 5).join() === idle[n]);
     const [head] = await eventually(poolLines, isIdle, 30_000);
-    expect(head).toMatch(/^NAME\s+CONCURRENCY\s+ACTIVE\s+QUEUED\s+AGE$/);
+    expect(head).toMatch(/^NAME\s+CONCURRENCY\s+READY\s+ACTIVE\s+QUEUED\s+AGE$/);
   });
 });
 
