@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { nearestTests } from './related-tests.ts';
+import { durationOf } from './durations.ts';
+import { deepTestsReaching, nearestTests } from './related-tests.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -33,4 +34,12 @@ it('what tests start or read by its path leads to them, and tests named as a fil
   expect([...real, ...left].filter((path) => path.startsWith('test/integration/runner-')).length).toBeGreaterThan(10);
   expect(nearestTests(root, ['web/menus.js']).real[0]).toBe('test/integration/player-menus.test.ts');
   expect(nearestTests(root, ['delivery/routes/stream.ts']).real[0]).toMatch(/\/delivery/);
+});
+
+it('a change adds the nearest tests of the deep tier to a slice, at most five minutes of them', () => {
+  const changed = ['platform/postgres/job-row.ts', 'test/faults/writes.deep.test.ts', 'runner/main.ts'];
+  const files = deepTestsReaching(root, changed);
+  expect(files.length).toBeGreaterThan(1);
+  expect(files.filter((file) => !file.endsWith('.deep.test.ts'))).toEqual([]);
+  expect(files.reduce((sum, file) => sum + durationOf(file), 0)).toBeLessThanOrEqual(300);
 });

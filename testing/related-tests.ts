@@ -54,7 +54,7 @@ export function nearestTests(
 /** The nearest files of the deep tier that reach one of the files by imports, as many as fit into five minutes. */
 export function deepTestsReaching(root: string, files: readonly string[]): string[] {
   const changed = files.map((file) => normalize(file));
-  return withinSeconds(testsByDistance(changed, readSources(root)).filter(isDeep), changed, deepSecMax);
+  return withinSeconds(testsByDistance(changed, readSources(root)).filter(isDeep), [], deepSecMax);
 }
 
 /**
@@ -109,11 +109,11 @@ function distancesTo(files: readonly string[], imports: ReturnType<typeof import
   return distances;
 }
 
-/** The first tests whose durations fit; one that was changed itself always does. */
-function withinSeconds(tests: readonly string[], changed: readonly string[], secondsMax: number): string[] {
+/** The first tests whose durations fit, and those in `always`. */
+function withinSeconds(tests: readonly string[], always: readonly string[], secondsMax: number): string[] {
   let seconds = 0;
   return tests.filter((path) => {
-    const isTaken = changed.includes(path) || seconds + durationOf(path) <= secondsMax;
+    const isTaken = always.includes(path) || seconds + durationOf(path) <= secondsMax;
     if (isTaken) seconds += durationOf(path);
     return isTaken;
   });
