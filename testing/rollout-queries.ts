@@ -37,6 +37,7 @@ export function rolloutQueries(): Query[] {
     ['rollout: a list', 0, (d) => new RolloutStore(d).list({ after: null, limit: 51 })],
     ['rollout: paused', 0, (d) => new RolloutStore(d).setPaused(canary, true)],
     ['rollout: its next status', 0, (d) => new RolloutStore(d).move(canary, 'running')],
+    ['rollout: their number by status', 0, (d) => new RolloutStore(d).countByStatus()],
     ['rollout: of MediaRollouts', 0, (d) => new RolloutStore(d).ofResources()],
     ['rollout: claimed', 0, (d) => new RolloutStore(d).claim()],
     ['rollout: deferred', 0, (d) => new RolloutStore(d).defer(canary, 1_000)],

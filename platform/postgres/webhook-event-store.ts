@@ -111,13 +111,12 @@ const giveUp = `
   update jobs set callback_status = 'callback_failed' from ended
   where jobs.id = ended.job_id and not is_additional`;
 
-// By the primary keys of both tables: as many attempts are read, however many there are.
+// By the primary keys of both tables, row by row: as many attempts are read, however many there are.
 const lastAttempts = `
-  select distinct on (event.host) event.host, attempt.status_code is not null as is_answered, attempt.duration_ms
-  from (
-    select id, event_id, status_code, duration_ms from webhook_attempts order by id desc limit $1
-  ) as attempt join webhook_events as event on event.id = attempt.event_id
-  where event.host is not null order by event.host, attempt.id desc`;
+  select distinct on (host) host, status_code is not null as is_answered, duration_ms
+  from (select id, event_id, status_code, duration_ms from webhook_attempts order by id desc limit $1) as attempt
+    cross join lateral (select host from webhook_events where id = attempt.event_id limit 1) as event
+  where host is not null order by host, attempt.id desc`;
 
 const insertAttempt = `
   insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code, error)
