@@ -47,11 +47,11 @@ describe('the bounds of imports', () => {
     await query(`update imports set status = 'cancelled', ended_at = now()`);
   });
 
-  it('C23.6: beginning an import counts against the limit on submissions', async () => {
+  it('C23.1: beginning an import counts against the limit on imports', async () => {
     const { headers } = await begin(api, {});
     expect([headers.get('ratelimit-policy'), headers.get('ratelimit')]).toEqual([
-      '"api";q=10000;w=60',
-      expect.stringMatching(/^"api";r=\d+;/),
+      '"imports";q=10000;w=60',
+      expect.stringMatching(/^"imports";r=\d+;/),
     ]);
   });
 

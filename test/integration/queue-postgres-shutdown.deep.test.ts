@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { collectUncaught } from '../../testing/uncaught.ts';
-import { isAvailable, openQueue, startStore } from './queue-stores.ts';
+import { briefLock, isAvailable, openQueue, startStore } from './queue-stores.ts';
 
 // What PostgreSQL sends a client when an administrator ends its connection, or the server stops.
 const fields = ['SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection due to administrator command', ''];
@@ -49,7 +49,8 @@ async function stopAfterAnswer(target: string, at: number) {
 
 /** Adds a ticket, again after an error as callers do, takes it and closes the queue; resolves to what was taken. */
 async function addAndTake(url: string, ticket: Ticket): Promise<Ticket | undefined> {
-  const queue = openQueue('postgres', url);
+  // A ticket whose reader was cut off comes back within its lock.
+  const queue = openQueue('postgres', url, { lock: briefLock });
   for (let isAdded = false; !isAdded;) {
     isAdded = await queue.add(ticket).then(
       () => true,
