@@ -21,4 +21,25 @@ describe('few at once', () => {
     expect((await results).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
     expect(await few.run(() => Promise.resolve('later'))).toBe('later');
   });
+
+  it('runs one at a time and in order, also after work that failed', async () => {
+    const queue = new FewAtOnce(1);
+    const seen: string[] = [];
+    const work = (name: string) => async () => {
+      seen.push(`${name} begins`);
+      await Promise.resolve();
+      if (name === 'b') throw new Error(name);
+      seen.push(`${name} ends`);
+      return name;
+    };
+    const running = ['a', 'b', 'c'].map((name) => queue.run(work(name)));
+    expect([queue.isFull(2), queue.isFull(3)]).toEqual([true, false]);
+    expect((await Promise.allSettled(running)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'c begins', 'c ends']);
+    expect(queue.isFull(0)).toBe(false);
+  });
 });

@@ -8,6 +8,11 @@ export class FewAtOnce {
     this.#max = max;
   }
 
+  /** Whether more than `waitingMax` would wait if one were added. */
+  isFull(waitingMax: number): boolean {
+    return this.#underWay + this.#waiting.length - this.#max >= waitingMax;
+  }
+
   /** @throws whatever `work` throws; what comes after it runs nevertheless */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#underWay >= this.#max) await new Promise<void>((resolve) => this.#waiting.push(resolve));

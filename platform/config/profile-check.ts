@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { OneAtATime } from '#platform/concurrency/one-at-a-time.ts';
+import { FewAtOnce } from '#platform/concurrency/few-at-once.ts';
 import { firstMessage } from '../threads/first-message.ts';
 import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
 
@@ -12,7 +12,7 @@ const waitingMax = 3;
 
 const refused = (detail: string): WrittenProfiles => ({ profiles: [], faults: [ofText(detail)] });
 
-const reading = new OneAtATime();
+const reading = new FewAtOnce(1);
 
 /**
  * Reads profiles that a caller has written. Some YAML takes seconds, by the square of its length, so a long text is

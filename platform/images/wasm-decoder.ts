@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { Once } from '#platform/concurrency/once.ts';
-import { OneAtATime } from '#platform/concurrency/one-at-a-time.ts';
+import { FewAtOnce } from '#platform/concurrency/few-at-once.ts';
 import { asProblem } from '#domain/resource-problem.ts';
 import { firstMessage } from '../threads/first-message.ts';
 import { sharp } from './sharp.ts';
@@ -71,7 +71,7 @@ async function profileOf(name: 'srgb' | 'p3'): Promise<Uint8Array> {
   return icc;
 }
 
-const decoding = new OneAtATime();
+const decoding = new FewAtOnce(1);
 
 /**
  * Decodes an image in a thread of its own, which ends with it, or by its limits.
