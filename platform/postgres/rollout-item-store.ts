@@ -86,6 +86,9 @@ const submitted = `
   where rollout_id = $1 and hash = $2 and job_id = $3 and status = 'running'`;
 const delay = `
   update rollout_items set due_at = now() + $3 * interval '1 millisecond' where rollout_id = $1 and hash = $2`;
+// Each item's job by its id: a plain join may read all jobs instead, as the planner guesses.
+const jobOfItem = (condition: string) => `
+  lateral (select * from jobs where jobs.id = job_id limit 1) as jobs on ${condition}`;
 const ended = `
   select ${itemColumns}, coalesce(rollout_items.reason = 'gave_way', false) as "gaveWay",
     case when jobs.id is not null then jsonb_build_object('status', jobs.status,
@@ -93,7 +96,7 @@ const ended = `
       'isPlayed', stream_rev is not null and replaced_at is null,
       'seconds', coalesce(extract(epoch from finished_at - started_at), 0)) end as job,
     jobs.results, jobs.error
-  from rollout_items left join jobs on jobs.id = job_id
+  from rollout_items left join ${jobOfItem('true')}
   where ${ofStatus('running')} and is_submitted
     and (jobs.id is null or jobs.finished_at is not null)
   limit $2`;
@@ -117,8 +120,8 @@ const spend = `
   where id = $1`;
 const elapsed = `
   select coalesce(sum(extract(epoch from now() - started_at)), 0)::float8 as seconds
-  from rollout_items join jobs on jobs.id = job_id
-  where ${ofStatus('running')} and jobs.finished_at is null`;
+  from rollout_items join ${jobOfItem('jobs.finished_at is null')}
+  where ${ofStatus('running')}`;
 const mediaNow = `
   select coalesce((select legal_hold from media where hash = $1), false) as "legalHold",
     exists (select from media_deletions where hash = $1 and lifted_at is null) as "isDeleted",
