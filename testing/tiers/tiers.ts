@@ -17,16 +17,16 @@ export const tiers = {
   deep: {
     command: ['vitest', 'run', '--project', 'deep'],
     files: 'test/{contract,integration,faults}/**/*.deep.test.ts',
-    slices: 6,
+    slices: 8,
     budgetSec: 4000,
   },
   k8s: {
     command: ['vitest', 'run', '--config', 'test/k8s/vitest.config.ts'],
     files: 'test/k8s/**/*.test.ts',
-    slices: 3,
+    slices: 4,
     budgetSec: 1400,
   },
-  e2e: { command: ['scripts/e2e'], files: 'test/e2e/**/*.test.ts', slices: 3, budgetSec: 2000 },
+  e2e: { command: ['scripts/e2e'], files: 'test/e2e/**/*.test.ts', slices: 4, budgetSec: 2000 },
 } satisfies Record<string, Tier>;
 
 export type TierName = keyof typeof tiers;
