@@ -22,8 +22,8 @@ const rounds = { quick: 2, whole: 4 };
 const outcomeSchema = z.object({ requests: z.number().positive(), durationUs: z.number(), failed: z.literal(0) });
 
 const cases = [
-  { id: 'image', what: 'image:thumbnail', type: 'image:thumbnail' },
-  { id: 'video', what: 'video:transcode, with its preflight of a folder', type: 'video:transcode' },
+  { id: 'image', what: 'image:thumbnail', type: 'image:thumbnail', source: 'in.jpg' },
+  { id: 'video', what: 'video:transcode, with its preflight of a folder', type: 'video:transcode', source: 'in' },
 ] as const;
 
 export const submissionsSuite: BenchSuite = {
@@ -57,7 +57,7 @@ async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Urls>
     args: ['--mode=server'],
     variables: { API_RATE_LIMIT_PER_MINUTE: '1000000', BATCH_RATE_LIMIT_PER_MINUTE: '1000000' },
   });
-  await writeFile(join(sourceDir, 'in'), await photo(640, 480));
+  for (const name of ['in', 'in.jpg']) await writeFile(join(sourceDir, name), await photo(640, 480));
   const bare = await startPeer('bare-server.ts', databaseUrl);
   stops.push(() => bare.stop());
   return { ours: program.url, bare: bare.url };
@@ -66,8 +66,11 @@ async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Urls>
 let loads = 0;
 
 /** Submissions a second. @throws Error when one of them failed: figures of a server that fails say nothing */
-async function load(url: string, type: string): Promise<number> {
-  const body = JSON.stringify({ type, hash: `load-${(loads += 1)}-%d`, source: 'in' });
+async function load(
+  url: string,
+  { type, source }: { readonly type: string; readonly source: string },
+): Promise<number> {
+  const body = JSON.stringify({ type, hash: `load-${(loads += 1)}-%d`, source });
   const { stdout } = await run(
     findProgram('wrk') ?? '',
     ['-t1', `-c${connections}`, `-d${roundSeconds}s`, '-s', join(import.meta.dirname, '../load/submit.lua'), url],
@@ -77,10 +80,14 @@ async function load(url: string, type: string): Promise<number> {
   return requests / (durationUs / 1e6);
 }
 
-async function measure({ id, what, type }: (typeof cases)[number], urls: Urls, roundCount: number): Promise<BenchLine> {
+async function measure(
+  { id, what, ...job }: (typeof cases)[number],
+  urls: Urls,
+  roundCount: number,
+): Promise<BenchLine> {
   const figures = await interleave({
     rounds: roundCount,
-    contenders: { ours: () => load(urls.ours, type), bare: () => load(urls.bare, type) },
+    contenders: { ours: () => load(urls.ours, job), bare: () => load(urls.bare, job) },
   });
   const [ours, bare] = [median(figures.ours), median(figures.bare)];
   return {
@@ -111,7 +118,7 @@ async function loadBatches(url: string): Promise<number> {
       const jobs = Array.from({ length: batchSize }, (_, n) => ({
         type: 'image:thumbnail',
         hash: `${name}-${n}`,
-        source: 'in',
+        source: 'in.jpg',
       }));
       const response = await fetch(`${url}/api/jobs/batch`, {
         method: 'POST',
@@ -131,7 +138,7 @@ async function loadBatches(url: string): Promise<number> {
 async function measureBatches({ ours, bare }: Urls, roundCount: number): Promise<BenchLine[]> {
   const contenders = {
     ours: () => loadBatches(ours),
-    single: () => load(bare, 'image:thumbnail'),
+    single: () => load(bare, cases[0]),
     together: () => loadBatches(bare),
   };
   const figures = await interleave({ rounds: roundCount, contenders });

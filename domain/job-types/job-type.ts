@@ -27,7 +27,7 @@ export interface JobTypeRow<
   readonly sourceBytesMax: number | null;
   /**
    * The look at the source before the job is accepted. `video`: it must exist, and is measured; `image`: one that is
-   * there must not be a video.
+   * there and is not named as an image must not be a video.
    */
   readonly preflight: 'video' | 'image' | 'none';
   /** Whether it encodes a stream, by a profile. */

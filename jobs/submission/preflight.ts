@@ -23,7 +23,7 @@ export type PreflightDependencies = Pick<JobDependencies, 'source' | 'config' | 
 /**
  * Looks at a source before its job is accepted (docs/reference/contract.md, "The source"). A video must be there, its
  * measured size must not exceed `MAX_FILE_SIZE`; size chooses the queue and, with the key, the profile. An image may
- * still be missing; an empty one and a video are refused.
+ * still be missing. One whose key does not end as that of an image is read: nothing in it, or a video, is refused.
  *
  * @throws KnownProblem `source_missing`, `source_too_large`, `invalid_request`
  */
@@ -34,7 +34,7 @@ export async function preflight(
   const { source, config } = dependencies;
   const { preflight: look, makesStream } = jobTypes[job.type];
   if (look !== 'video') {
-    if (look === 'image') await refuseNoImage(source, job.source);
+    if (look === 'image' && !imageName.test(job.source)) await refuseNoImage(source, job.source);
     return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null };
   }
   const [info, profiles] = await Promise.all([
@@ -108,6 +108,9 @@ export async function preflightAgain(
     throw new KnownProblem('not_retryable', `The source ${details.join('; ')}.`, { cause: error });
   }
 }
+
+/** The ends of keys that are believed: reading each image would cost a third of its submission. */
+const imageName = /\.(?:jpe?g|png|webp|avif|gif|hei[cf]|tiff?|bmp|jp2|jxl)$/i;
 
 /** As many first bytes as `containerOf` looks at. */
 const headBytes = 1024;

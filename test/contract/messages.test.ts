@@ -147,14 +147,16 @@ describe('messages of refused requests', () => {
     expect([status, json.detail]).toEqual([404, 'A job_id is a UUID. GET /api/jobs?hash= lists the jobs of a hash.']);
   });
 
-  it('C11.34, C22.6: an image is accepted while its source is missing, is an image, or storage does not answer', async () => {
+  it('C11.34, C22.6: an image is accepted while its source is missing, is an image or named so, or storage does not answer', async () => {
     await api.putSource('heif.mp4', Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1'));
     await api.putSource('text', 'neither an image nor a video');
+    await api.putSource('named.JPG', Buffer.from('\x1aE\xdf\xa3', 'latin1'));
     expect([
       await statusOfImage(api, 'none.jpg'),
       await statusOfImage(api, 'heif.mp4'),
       await statusOfImage(api, 'text'),
-    ]).toEqual([202, 202, 202]);
+      await statusOfImage(api, 'named.JPG'),
+    ]).toEqual([202, 202, 202, 202]);
     const silent: Partial<ObjectStore> = {
       readStart: (_key, _bytesMax, { signal } = {}) => untilAborted(signal),
       head: (_key, signal) => untilAborted(signal),
@@ -162,7 +164,7 @@ describe('messages of refused requests', () => {
     };
     const other = await startApi({}, { source: silent as ObjectStore });
     try {
-      expect(await statusOfImage(other, 'away.jpg')).toBe(202);
+      expect(await statusOfImage(other, 'away')).toBe(202);
     } finally {
       await other.close();
     }

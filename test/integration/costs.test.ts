@@ -20,8 +20,7 @@ const recorded = {
     ...nothing,
     sql: 1,
     redis: 2,
-    objects: 1,
-    because: 'its row; the rate limit and its ticket; its first bytes, which refuse a video',
+    because: 'its row; the rate limit and its ticket',
   },
   'a submission of a video': {
     ...nothing,
@@ -34,7 +33,6 @@ const recorded = {
     ...nothing,
     sql: 3,
     redis: 2,
-    objects: 1,
     because: 'no row, the one that there is, and why it waits; the rate limit and its ticket, which may be lost',
   },
   'a cold segment': { ...nothing, objects: 1, because: 'the segment' },
