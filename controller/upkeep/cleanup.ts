@@ -9,7 +9,7 @@ import {
   videoKey,
   workRoot,
 } from '#domain/media/object-keys.ts';
-import { readSplit } from '#jobs/completion/next-units.ts';
+import { splitRevs } from '#jobs/completion/next-units.ts';
 import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -70,14 +70,14 @@ export function cleanupTask(dependencies: CleanupDependencies): PeriodicTask {
 async function cleanUp(job: ClaimedJob, dependencies: CleanupDependencies): Promise<readonly string[] | null> {
   const { media, log } = dependencies;
   const { jobId, hash } = job;
-  const split = jobTypeRow(job.type).firstUnit === 'split' ? await readSplit(jobId, media) : null;
+  const read = jobTypeRow(job.type).firstUnit === 'split' ? await splitRevs(jobId, media) : [];
   for (const rev of await unpublishedRevisions(job, dependencies)) {
     const images = await removeAllButLast(media, imageFolder(hash, rev));
     if (images.length > 0) await media.delete(images);
     const isUsed = async () => (await currentRevision(hash, media)) === rev;
     await removeUnused({ hash, prefix: videoFolder(hash, rev), isUsed }, dependencies);
   }
-  for (const rev of split === null ? [] : [split.rev, ...(split.earlier ?? [])]) {
+  for (const rev of new Set([...read, ...(job.chunkedRevs ?? [])])) {
     if (await removeChunked(job, rev, dependencies)) continue;
     log.debug({ job_id: jobId }, 'job cleanup deferred');
     return null;

@@ -1,13 +1,15 @@
 import { KnownProblem } from '#domain/errors.ts';
+import { jobTypeRow } from '#domain/job-types/index.ts';
 import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/deletion.ts';
 import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
 import { withDigests } from '#jobs/completion/object-digests.ts';
-import { readSplit } from '#jobs/completion/next-units.ts';
+import { splitRevs } from '#jobs/completion/next-units.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
+import { FewAtOnce } from '#platform/concurrency/few-at-once.ts';
 import { TokenBucket } from '#platform/concurrency/token-bucket.ts';
-import type { DueDeletion, MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import type { DueDeletion, MediaDeletionStore, UnsweptJob } from '#platform/postgres/media-deletion-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
@@ -44,6 +46,7 @@ const rate = { perSecond: 2_100, burst: 150 };
 const pageKeysMax = 50;
 /** Then the media that has been due for longest has its turn. */
 const turnMsDefault = 10_000;
+const readsAtOnce = 16;
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
@@ -134,21 +137,31 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
   log.info({ hash, deletion_id: id, objects: ended.objects }, 'media deleted');
 }
 
+type PrefixDependencies = Pick<MediaDeletionDependencies, 'deletions' | 'media'>;
+
 /** Where its objects lie: its folders, and the working objects of jobs that were not cleaned up. */
-async function prefixesOf(
-  hash: string,
-  { deletions, media }: Pick<MediaDeletionDependencies, 'deletions' | 'media'>,
-): Promise<readonly string[]> {
+async function prefixesOf(hash: string, dependencies: PrefixDependencies): Promise<readonly string[]> {
+  const { deletions } = dependencies;
   const prefixes = [...mediaFolders(hash)];
-  for (let jobIds = await deletions.unsweptJobs(hash); jobIds.length > 0;) {
-    for (const jobId of jobIds) {
-      const split = await readSplit(jobId, media);
-      // A chunked encode is shared by jobs of one hash alone: the hash is in the digest that names it.
-      for (const rev of split === null ? [] : [split.rev, ...(split.earlier ?? [])])
-        prefixes.push(`${chunkedRoot(rev)}/`);
-      prefixes.push(`${workRoot(jobId)}/`);
-    }
-    jobIds = await deletions.unsweptJobs(hash, jobIds.at(-1));
+  for (let jobs = await deletions.unsweptJobs(hash); jobs.length > 0;) {
+    // A chunked encode is shared by jobs of one hash alone: the hash is in the digest that names it.
+    for (const rev of await chunkedRevsOf(jobs, dependencies)) prefixes.push(`${chunkedRoot(rev)}/`);
+    for (const { id } of jobs) prefixes.push(`${workRoot(id)}/`);
+    jobs = await deletions.unsweptJobs(hash, jobs.at(-1)?.id);
   }
   return [...new Set(prefixes)];
+}
+
+/** The revisions of the jobs' chunked encodes. They are noted before the documents that name them are removed. */
+async function chunkedRevsOf(
+  jobs: readonly UnsweptJob[],
+  { deletions, media }: PrefixDependencies,
+): Promise<readonly string[]> {
+  const few = new FewAtOnce(readsAtOnce);
+  const isSplit = ({ type, chunkedRevs }: UnsweptJob) => chunkedRevs === null && jobTypeRow(type).firstUnit === 'split';
+  const read = await Promise.all(
+    jobs.filter(isSplit).map(({ id }) => few.run(async () => ({ id, revs: await splitRevs(id, media) }))),
+  );
+  if (read.length > 0) await deletions.noteChunked(read);
+  return [...jobs.flatMap(({ chunkedRevs }) => chunkedRevs ?? []), ...read.flatMap(({ revs }) => revs)];
 }

@@ -96,6 +96,12 @@ export async function readSplit(jobId: string, media: ObjectStore, signal?: Abor
   return json === null ? null : parseSplit(json);
 }
 
+/** The revisions of the chunked encodes of a job; none when its source was not split. */
+export async function splitRevs(jobId: string, media: ObjectStore): Promise<readonly string[]> {
+  const split = await readSplit(jobId, media);
+  return split === null ? [] : [split.rev, ...(split.earlier ?? [])];
+}
+
 const imagesBytesMax = 1024 * 1024;
 
 /** The images that `split` of a job made; null where there are none. @throws KnownProblem `storage_error` */

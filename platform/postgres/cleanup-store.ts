@@ -10,6 +10,8 @@ export interface JobToCleanUp {
   readonly hash: string;
   /** Its last attempt, from 1; every attempt before may have left a revision. */
   readonly attempt: number;
+  /** The revisions of its chunked encodes, where a deletion noted them. */
+  readonly chunkedRevs: readonly string[] | null;
 }
 
 // The index jobs_to_clean_up.
@@ -26,7 +28,7 @@ const claim = `
     cleanup_after = now() - $1 * interval '1 millisecond'
       + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
   from due where jobs.id = due.id
-  returning jobs.id as "jobId", type, hash, attempt`;
+  returning jobs.id as "jobId", type, hash, attempt, chunked_revs as "chunkedRevs"`;
 // The text is searched, not the json: it need not be parsed, and none of it leaves the server.
 const named = `
   select rev from unnest($1::uuid[], $2::text[]) as made (job_id, rev) join jobs on id = job_id

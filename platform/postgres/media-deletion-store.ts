@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { type DeletionReason, type DeletionReceipt, type MediaDeletion, purgeBody } from '#domain/library/deletion.ts';
-import { jobTypeNames } from '#domain/job-types/index.ts';
+import { type JobType, jobTypeNames } from '#domain/job-types/index.ts';
 import { activeStatuses, jobStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
@@ -31,6 +31,14 @@ const deletionColumns = [
 export interface DueDeletion extends MediaDeletion {
   /** For how long the last of the media's jobs has ended, by the database's clock; 0 while one runs. */
   readonly quietMs: number;
+}
+
+/** A job that may have working objects. */
+export interface UnsweptJob {
+  readonly id: string;
+  readonly type: JobType;
+  /** The revisions of its chunked encodes; null: not noted yet. */
+  readonly chunkedRevs: readonly string[] | null;
 }
 
 interface NewDeletion {
@@ -92,7 +100,11 @@ const active = `
     and (created_at <= requested_at or lease_owner is not null) and media_deletions.finished_at is null
   limit 1000`;
 const unswept = `
-  select id from jobs where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
+  select id, type, chunked_revs as "chunkedRevs" from jobs
+  where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
+const noteChunked = `
+  update jobs set chunked_revs = string_to_array(revs, ' ')
+  from unnest($1::uuid[], $2::text[]) as noted (job_id, revs) where id = job_id`;
 const listed = `
   update media_deletions set objects = $2, bytes = $3, objects_sha256 = $4 where id = $1 and objects is null`;
 const count = 'update media_deletions set objects_deleted = objects_deleted + $2 where id = $1 and finished_at is null';
@@ -198,9 +210,15 @@ export class MediaDeletionStore {
   }
 
   /** Jobs of the hash that may have working objects, after `afterId`, at most 1000. */
-  async unsweptJobs(hash: string, afterId = '00000000-0000-0000-0000-000000000000'): Promise<string[]> {
-    const { rows } = await this.#database.pool.query<{ id: string }>(unswept, [hash, afterId]);
-    return rows.map((row) => row.id);
+  async unsweptJobs(hash: string, afterId = '00000000-0000-0000-0000-000000000000'): Promise<UnsweptJob[]> {
+    const { rows } = await this.#database.pool.query<UnsweptJob>(unswept, [hash, afterId]);
+    return rows;
+  }
+
+  /** Notes the revisions of the chunked encodes of jobs: cleanup finds them when their documents are gone. */
+  async noteChunked(jobs: readonly { readonly id: string; readonly revs: readonly string[] }[]): Promise<void> {
+    const parameters = [jobs.map(({ id }) => id), jobs.map(({ revs }) => revs.join(' '))];
+    await this.#database.pool.query(noteChunked, parameters);
   }
 
   /** Records which objects were there; the first record counts. */

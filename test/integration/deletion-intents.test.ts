@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
+import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
+import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { cleanupTask } from '../../controller/upkeep/cleanup.ts';
 import { mediaDeletionTask } from '../../controller/upkeep/media-deletion.ts';
 import { secrets } from '../../testing/programs.ts';
 import { openRolloutRig, type RolloutRig } from '../../testing/rollout-rig.ts';
@@ -213,5 +216,26 @@ describe.skipIf(!inject('postgres'))('a deletion and what comes after it', () =>
     );
     const changed = await new DeletedMediaStore(rig.database).changed(100);
     expect(changed.find((each) => each.hash === hash)).toEqual({ hash, isDeleted: true });
+  });
+
+  it('C29.13: what a frozen worker writes after the end of a deletion is removed by cleanup', async () => {
+    const { media: bucket } = rig.d;
+    const hash = await media();
+    const { id } = await rig.submit(hash, { source: 'chunked.mp4' });
+    await rig.d.jobs.claim({ jobId: id, attempt: 1, owner: 'frozen', leaseMs: 60_000 });
+    const rev = 'c0ffee00c0ffee00';
+    const put = (key: string, text: string) => bucket.put(key, text, { contentType: 'text/plain' });
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150] }));
+    await remove(hash);
+    await settle();
+    const late = [videoKey(hash, rev, 'video/r360_h264/seg_1.m4s'), chunkResultKey(rev, 0)];
+    for (const key of late) await put(key, 'late');
+    const cleanup = new CleanupStore(rig.database);
+    const metrics = { cleanupBacklog: { set: () => undefined } };
+    await cleanupTask({ ...dependencies(), cleanup, metrics, graceMs: 0 } as never).work(new AbortController().signal);
+    expect(await Promise.all(late.map((key) => bucket.head(key)))).toEqual([null, null]);
+    expect((await rig.query('select swept_at from jobs where id = $1', [id]))[0]).toMatchObject({
+      swept_at: expect.any(Date) as Date,
+    });
   });
 });
