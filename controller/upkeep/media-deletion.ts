@@ -152,15 +152,18 @@ async function prefixesOf(hash: string, dependencies: PrefixDependencies): Promi
   return [...new Set(prefixes)];
 }
 
+function isUnread({ type, chunkedRevs }: UnsweptJob): boolean {
+  return chunkedRevs === null && jobTypeRow(type).firstUnit === 'split';
+}
+
 /** The revisions of the jobs' chunked encodes. They are noted before the documents that name them are removed. */
 async function chunkedRevsOf(
   jobs: readonly UnsweptJob[],
   { deletions, media }: PrefixDependencies,
 ): Promise<readonly string[]> {
   const few = new FewAtOnce(readsAtOnce);
-  const isSplit = ({ type, chunkedRevs }: UnsweptJob) => chunkedRevs === null && jobTypeRow(type).firstUnit === 'split';
   const read = await Promise.all(
-    jobs.filter(isSplit).map(({ id }) => few.run(async () => ({ id, revs: await splitRevs(id, media) }))),
+    jobs.filter(isUnread).map(({ id }) => few.run(async () => ({ id, revs: await splitRevs(id, media) }))),
   );
   if (read.length > 0) await deletions.noteChunked(read);
   return [...jobs.flatMap(({ chunkedRevs }) => chunkedRevs ?? []), ...read.flatMap(({ revs }) => revs)];
