@@ -64,7 +64,7 @@ export function mediaQueries(): Query[] {
     ['deletion: deferred', 0, (d) => store(d).defer(deletion.id, 1_000)],
     ['deletion: jobs that are active', 1_000, (d) => store(d).activeJobs(deletion.id)],
     ['deletion: jobs with working objects', 2_000, (d) => store(d).unsweptJobs(deletedHash)],
-    ['deletion: chunked encodes', 0, (d) => store(d).noteChunked([{ id: idOfRow(5), revs: ['r'] }])],
+    ['deletion: chunked encodes', 10, (d) => store(d).noteChunked([{ id: idOfRow(5), revs: ['r'] }])],
     ['deletion: its objects', 0, (d) => store(d).recordObjects(deletion.id, { objects: 1, bytes: 1, sha256: 'x' })],
     ['deletion: removed objects', 0, (d) => store(d).countDeleted(deletion.id, 1)],
     ['deletion: ended', 10, (d) => store(d).finish(deletion, () => ({}) as never)],

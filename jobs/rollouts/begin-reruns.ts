@@ -19,9 +19,9 @@ export async function beginReruns(rollout: Rollout, dependencies: RolloutDepende
   const { rollouts, randomUuid } = dependencies;
   const { items } = rollouts;
   if (!(await hasCoreHours(rollout, dependencies))) return;
-  if ((await rollouts.slots.waitingSubmissions(waitedMs)).length > 0) return;
+  const takenSlots = (await rollouts.slots.waitingSubmissions(waitedMs)).map(({ slots }) => slots);
   for (let begun = 0; begun < begunMax && !signal.aborted; begun++) {
-    const item = await items.begin(rollout.id, randomUuid());
+    const item = await items.begin(rollout.id, randomUuid(), takenSlots);
     if (item === null) return;
     await submit(item, rollout, dependencies);
   }

@@ -4,7 +4,6 @@ import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';
 import { type CancelDependencies, cancelJob } from '../submission/cancel.ts';
 import { publishRevision } from '../completion/publish-revision.ts';
 import type { RolloutDependencies } from './dependencies.ts';
-import { afterGivingWayMs } from './settle.ts';
 
 const pageSize = 100;
 const retryMs = 10_000;
@@ -66,7 +65,7 @@ async function publishEarlier(item: BegunItem, dependencies: RolloutDependencies
 export async function giveWay({ id }: Rollout, dependencies: RolloutDependencies, waitedMs: number): Promise<void> {
   const { rollouts, log } = dependencies;
   const waiting = await rollouts.slots.waitingSubmissions(waitedMs);
-  let freed = waiting.length === 0 ? 0 : await rollouts.slots.givingWay(id, afterGivingWayMs - freedMs);
+  let freed = waiting.length === 0 ? 0 : await rollouts.slots.givingWay(id, freedMs);
   for (const { slots, jobs } of waiting) {
     const wanted = Math.max(0, jobs - freed);
     freed = Math.max(0, freed - jobs);

@@ -31,7 +31,7 @@ describe('an item whose rerun has ended', () => {
   });
 
   it('a rerun that was cancelled to give way is planned again later, unless it completed all the same', () => {
-    expect(move({ status: 'cancelled' }, true)).toMatchObject({ to: 'planned', reason: 'gave_way', delayMs: 30_000 });
+    expect(move({ status: 'cancelled' }, true)).toMatchObject({ to: 'planned', reason: 'gave_way' });
     expect(move({}, true).to).toBe('done');
     expect(move({ status: 'failed', error: jobErrorOf('internal', 1) }, true).to).toBe('failed');
   });

@@ -4,8 +4,6 @@ import type { EndedItem, ItemMove } from '#platform/postgres/rollout-item-store.
 import type { RolloutDependencies } from './dependencies.ts';
 
 const pageSize = 50;
-/** An item whose job gave way is begun again no earlier. */
-export const afterGivingWayMs = 30_000;
 
 /** Records what became of reruns that have ended. An item that cannot be recorded is due in the next round. */
 export async function settleEnded(rollout: Rollout, { rollouts, log }: RolloutDependencies, signal: AbortSignal) {
@@ -31,7 +29,6 @@ export function moveOf({ job, gaveWay }: EndedItem, { spec }: Pick<Rollout, 'spe
   if (job.status === 'completed' && !job.isPlayed) return { from, to: 'skipped', reason: 'replaced', coreSeconds };
   if (job.status === 'completed')
     return { from, to: 'done', bytes: job.bytes, score: scoreOf(job.results), coreSeconds };
-  if (job.status === 'cancelled' && gaveWay)
-    return { from, to: 'planned', reason: 'gave_way', coreSeconds, delayMs: afterGivingWayMs };
+  if (job.status === 'cancelled' && gaveWay) return { from, to: 'planned', reason: 'gave_way', coreSeconds };
   return { from, to: 'failed', reason: job.error?.code ?? job.status, coreSeconds };
 }

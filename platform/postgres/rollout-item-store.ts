@@ -6,7 +6,7 @@ import { isBeginning, type ItemStatus } from '#domain/rollouts/rollout.ts';
 import type { StreamScore } from '#domain/rollouts/score.ts';
 import type { Database } from './database.ts';
 import { planPage } from './rollout-plan.ts';
-import { inRollout } from './rollout-row.ts';
+import { inRollout, pauseAfter, slotsOf } from './rollout-row.ts';
 
 /** An item whose rerun was named. */
 export interface BegunItem {
@@ -42,8 +42,6 @@ export interface ItemMove {
   readonly score?: StreamScore | null;
   /** What its job took. */
   readonly coreSeconds?: number;
-  /** Until it is looked at again. */
-  readonly delayMs?: number;
 }
 
 /** What is true of a media when its rerun is about to be made, or undone. */
@@ -62,9 +60,15 @@ const streamTypes = jobTypeNames.filter((type) => jobTypeRow(type).makesStream);
 const itemColumns = `
   rollout_items.hash, earlier_job_id as "earlierJobId", earlier_rev as "earlierRev", job_id as "jobId"`;
 const runningOf = 'select sum(running)::int as running from rollout_counts where rollout_id = $1';
+// Of more items in taken slots, nothing begins for now.
+const lookedAtMax = 100;
 const next = (isCanary: boolean) => `
-  (select rollout_id, hash from rollout_items
-   where rollout_id = $1 and status = 'planned' and is_canary = ${isCanary} and due_at <= now()
+  (select rollout_id, hash from (
+     select rollout_id, hash, earlier_job_id, due_at from rollout_items
+     where rollout_id = $1 and status = 'planned' and is_canary = ${isCanary} and due_at <= now()
+     order by due_at limit ${lookedAtMax}
+   ) as first
+   where not exists (select from jobs where jobs.id = earlier_job_id and ${slotsOf} = any($3::text[]))
    order by due_at limit 1)`;
 const begin = (candidates: string) => `
   update rollout_items set status = 'running', job_id = $2, is_submitted = false, reason = null, due_at = now()
@@ -104,7 +108,7 @@ const moveItem = `
   update rollout_items set status = $4, reason = $5, bytes_after = coalesce($6, bytes_after),
     score_after = coalesce($7, score_after), measure = coalesce($8, measure),
     score_before = case when $8 <> measure then null else score_before end,
-    due_at = now() + $9 * interval '1 millisecond'
+    due_at = now() + case when $5 = 'gave_way' then ${pauseAfter('gave_way')} else interval '0' end
   where rollout_id = $1 and hash = $2 and status = $3
   returning is_canary, bytes_before::float8, bytes_after::float8, score_before, score_after`;
 const countMoved = (from: ItemStatus, to: ItemStatus) => `
@@ -154,15 +158,20 @@ export class RolloutItemStore {
 
   /**
    * Names the rerun of the next item, the canary first: `jobId`, by which alone it is made. Null when the
-   * rollout begins nothing now, has `budget.jobs` running, or nothing planned.
+   * rollout begins nothing now, has `budget.jobs` running, or nothing planned outside of `takenSlots`: pools, or queues
+   * without one, that submissions wait for.
    */
-  begin(rolloutId: string, jobId: string): Promise<BegunItem | null> {
+  begin(rolloutId: string, jobId: string, takenSlots: readonly string[] = []): Promise<BegunItem | null> {
     return inRollout(this.#database, rolloutId, async (client, { status, isPaused, spec }) => {
       if (isPaused || !isBeginning({ status })) return null;
       const { rows: counted } = await client.query<{ running: number }>(runningOf, [rolloutId]);
       if ((counted[0]?.running ?? 0) >= spec.budget.jobs) return null;
       const statement = status === 'canary' ? beginCanary : beginAny;
-      const { rows } = await client.query<BegunItem & { is_canary: boolean }>(statement, [rolloutId, jobId]);
+      const { rows } = await client.query<BegunItem & { is_canary: boolean }>(statement, [
+        rolloutId,
+        jobId,
+        takenSlots,
+      ]);
       if (rows[0] === undefined) return null;
       const { is_canary: isCanary, ...item } = rows[0];
       await client.query(countBegun, [rolloutId, isCanary]);
@@ -204,10 +213,10 @@ export class RolloutItemStore {
 
   /** Moves an item on and counts it; changes nothing when its status is another one. */
   async move(rolloutId: string, hash: string, move: ItemMove): Promise<void> {
-    const { from, to, reason = null, bytes = null, score = null, coreSeconds = 0, delayMs = 0 } = move;
+    const { from, to, reason = null, bytes = null, score = null, coreSeconds = 0 } = move;
     await inRollout(this.#database, rolloutId, async (client) => {
       const parameters = [rolloutId, hash, from, to, reason, bytes, score?.score ?? null, score?.measure ?? null];
-      const { rows } = await client.query<MovedRow>(moveItem, [...parameters, delayMs]);
+      const { rows } = await client.query<MovedRow>(moveItem, parameters);
       const [moved] = rows;
       if (moved === undefined) return;
       await client.query(countMoved(from, to), [rolloutId, moved.is_canary]);

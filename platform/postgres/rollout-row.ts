@@ -1,6 +1,16 @@
+import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { PoolClient } from 'pg';
 import { itemStatuses, type Rollout, type RolloutCounts, type RolloutSpec } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
+
+/** What a job takes, in SQL: slots of its pool, or of the pool of its queue. */
+export const slotsOf = `coalesce(jobs.pool, case jobs.queue ${Object.entries(poolOfQueue)
+  .map(([queue, pool]) => `when '${queue}' then '${pool}'`)
+  .join(' ')} end)`;
+/** A rerun that gave way so often keeps its slot: its work would never be done. */
+export const gaveWayMax = 3;
+/** For how long a rerun that gave way waits, in SQL: 30 s, 60 s, 120 s. */
+export const pauseAfter = (times: string) => `interval '30 seconds' * 2 ^ (${times} - 1)`;
 
 /** The columns of rollout_counts by the fields of `RolloutCounts`. */
 const countColumns = {

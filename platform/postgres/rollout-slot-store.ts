@@ -1,13 +1,10 @@
-import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import type { BegunItem } from './rollout-item-store.ts';
+import { gaveWayMax, pauseAfter, slotsOf } from './rollout-row.ts';
 
 // Unclaimed jobs, and those that a cluster was given and has no slot for. A reason that is written in the row is
 // another one than a missing slot.
-const slotsOf = `coalesce(jobs.pool, case jobs.queue ${Object.entries(poolOfQueue)
-  .map(([queue, pool]) => `when '${queue}' then '${pool}'`)
-  .join(' ')} end)`;
 const wanted = `
   select slots, count(*)::int as jobs from (
     (select ${slotsOf} as slots from jobs
@@ -24,14 +21,15 @@ const working = `
   where rollout_id = $1 and rollout_items.status = 'running' and is_canary in (true, false)
     and ${slotsOf} = $2
     and jobs.lease_owner is not null and jobs.finished_at is null and jobs.phase is distinct from 'admitted'
+    and gave_way < ${gaveWayMax}
   order by jobs.started_at desc limit $3`;
 const giveWay = `
-  update rollout_items set reason = 'gave_way' where rollout_id = $1 and hash = $2 and status = 'running'`;
+  update rollout_items set reason = 'gave_way', gave_way = gave_way + 1 where rollout_id = $1 and hash = $2 and status = 'running'`;
 
 const givingWay = `
   select count(*)::int as jobs from rollout_items
   where rollout_id = $1 and status = 'planned' and is_canary in (true, false) and reason = 'gave_way'
-    and due_at > now() + $2 * interval '1 millisecond'`;
+    and due_at > now() + ${pauseAfter('gave_way')} - $2 * interval '1 millisecond'`;
 
 /** Slots that submissions wait for, and the jobs of rollouts that hold them. */
 export class RolloutSlotStore {
@@ -62,9 +60,9 @@ export class RolloutSlotStore {
     await this.#database.pool.query(giveWay, [rolloutId, hash]);
   }
 
-  /** How many jobs of the rollout gave way and are not due for `forMs` yet. */
-  async givingWay(rolloutId: string, forMs: number): Promise<number> {
-    const { rows } = await this.#database.pool.query<{ jobs: number }>(givingWay, [rolloutId, forMs]);
+  /** How many jobs of the rollout gave way within `withinMs`. */
+  async givingWay(rolloutId: string, withinMs: number): Promise<number> {
+    const { rows } = await this.#database.pool.query<{ jobs: number }>(givingWay, [rolloutId, withinMs]);
     return rows[0]?.jobs ?? 0;
   }
 }

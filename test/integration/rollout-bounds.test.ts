@@ -135,6 +135,40 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     expect([seen, await statusOf(rerun)]).toEqual([['processing'], 'cancelled']);
   });
 
+  it('C32.6: a rerun that gave way three times keeps its slot, after pauses that grow', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    const submission = await rig.submit(`${hashes[0]}-new`);
+    const old = `now() - interval '5 s'`;
+    const pauses: unknown[] = [];
+    for (let times = 0; times < 4; times++) {
+      await rig.query(`update jobs set status = 'cancelled' where id = $1`, [submission.id]);
+      await rig.query('update rollout_items set due_at = now() where rollout_id = $1', [id]);
+      await rig.round(id);
+      const [rerun = ''] = await rig.queued();
+      await claim(rerun);
+      await rig.query(`update jobs set status = 'queued', created_at = ${old} where id = $1`, [submission.id]);
+      await rig.round(id);
+      await rig.round(id);
+      const [item] = await rig.query<{ pause: string }>(
+        `select round(extract(epoch from due_at - now()) / 30)::text as pause from rollout_items where rollout_id = $1`,
+        [id],
+      );
+      pauses.push([await statusOf(rerun), item?.pause]);
+    }
+    const gaveWay = ['1', '2', '4'].map((pause) => ['cancelled', pause]);
+    expect(pauses).toEqual([...gaveWay, ['processing', '0']]);
+  });
+
+  it('C32.6: a submission that waits for a slot of another pool stops no rerun', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    const submission = await rig.submit(`${hashes[0]}-new`);
+    await rig.query(`update jobs set pool = 'empty', created_at = now() - interval '5 s' where id = $1`, [
+      submission.id,
+    ]);
+    await rig.round(id);
+    expect(await rig.queued()).toHaveLength(1);
+  });
+
   it('C32.8: a canary has one media at least, and is not judged before every media was looked at', async () => {
     const { id } = await rolloutOf(3, { canary: { share: 1e-9 } });
     vi.spyOn(rig.d.rollouts.items, 'planPage').mockResolvedValueOnce(false);
@@ -160,7 +194,8 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     expect(await items.unsubmitted(id, 10)).toEqual([]);
     await putOff(0);
     expect(hashesOf(await items.unsubmitted(id, 10))).toEqual([item.hash]);
-    await items.move(id, item.hash, { from: 'running', to: 'done', delayMs: 60_000 });
+    await items.move(id, item.hash, { from: 'running', to: 'done' });
+    await putOff(60_000);
     expect(await items.done(id, 10)).toEqual([]);
     await putOff(0);
     expect(hashesOf(await items.done(id, 10))).toEqual([item.hash]);
