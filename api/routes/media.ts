@@ -152,7 +152,7 @@ async function listFiles(
   const files: Wire<'MediaFiles'>['files'] = [];
   for (const folder of mediaFolders(hash).toSorted()) {
     if (files.length > limit) break;
-    for await (const file of withDigests(media, media.list(folder, after))) {
+    for await (const file of withDigests(media, media.list(folder, after), after)) {
       const { key, sizeBytes: size, etag, sha256, lastModified } = file;
       files.push({ key, size, etag, sha256, last_modified: lastModified.toISOString() });
       if (files.length > limit) break;
