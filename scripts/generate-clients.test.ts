@@ -8,7 +8,7 @@ const client = (path: string) => readFile(new URL(`../clients/${path}`, import.m
 
 test('the types of the TypeScript client are made from the routes of this checkout: make generate', async () => {
   expect(await readFile(typesFile, 'utf8')).toBe(await clientTypes(await openApiText()));
-}, 30_000);
+}, 120_000);
 
 test('the TypeScript client says what to do about every error code', async () => {
   const text = await client('typescript/src/errors.ts');

@@ -19,7 +19,12 @@ export interface Guards {
   readonly limitedByBatch: Guard;
   /** The same, against the limit of checks of profiles, which are made as one types. */
   readonly limitedByCheck: Guard;
+  /** Counts a notification of the bucket against the limit of its sender. */
+  readonly spendEvents: (sender: string, reply: FastifyReply) => Promise<void>;
 }
+
+/** Storage sends one for each object: a folder is uploaded faster than jobs are submitted by hand. */
+const eventsPerSubmission = 40;
 
 /** Two a second, each after a pause in typing. */
 const checksPerMinute = 120;
@@ -44,6 +49,8 @@ export function apiGuards({
     limitedByImport: limitedBy({ name: 'imports', quota }),
     limitedByRollout: limitedBy({ name: 'rollouts', quota }),
     limitedByCheck: limitedBy({ name: 'profile-check', quota: checksPerMinute }),
+    spendEvents: (sender, reply) =>
+      limiter.spend({ name: 'events', quota: quota * eventsPerSubmission }, sender, reply),
     limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };
 }

@@ -8,7 +8,7 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { isOneOf } from '../hooks/api-key.ts';
+import { checkApiKey, isOneOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import type { Wire } from '../wire/schemas.ts';
 
@@ -32,7 +32,15 @@ const doc: RouteDoc = {
     },
   },
   answers: { 200: { description: 'What became of each event, in their order.', schemas: ['BucketEventOutcomes'] } },
-  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'not_configured', 'unsupported_media_type', 'busy'],
+  problems: [
+    'invalid_json',
+    'invalid_request',
+    'rate_limited',
+    'body_too_large',
+    'not_configured',
+    'unsupported_media_type',
+    'busy',
+  ],
 };
 
 type EventRouteDependencies = ApiDependencies & { readonly guards: Guards };
@@ -47,18 +55,21 @@ export async function addBucketEventRoutes(app: FastifyInstance, dependencies: E
 
 function addRoute(app: FastifyInstance, dependencies: EventRouteDependencies): void {
   const { config, guards, log, database } = dependencies;
-  const { eventRules: rules, eventsTokens, source } = config;
+  const { apiKeys, eventRules: rules, eventsTokens, source } = config;
   const bucketEvents = new BucketEventStore(database);
   const sourceBucket = source.s3 === undefined ? null : source.bucket;
-  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (hasToken(request, eventsTokens)) return;
-    await guards.authenticated(request, reply).catch((error: unknown) => {
-      if (!(error instanceof KnownProblem) || error.code !== 'unauthorized') throw error;
+  const senderOf = (request: FastifyRequest, reply: FastifyReply): string => {
+    if (hasToken(request, eventsTokens)) return 'token';
+    try {
+      return checkApiKey(request, reply, apiKeys);
+    } catch {
       // SNS sends the password of its address only after a challenge.
       reply.header('www-authenticate', 'X-API-Key, Basic realm="events"');
       throw new KnownProblem('unauthorized', refusal);
-    });
+    }
   };
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
+    guards.spendEvents(senderOf(request, reply), reply);
 
   app.post('/api/events/s3', { onRequest, config: { doc } }, async (request) => {
     if (rules.length === 0)

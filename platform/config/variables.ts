@@ -141,7 +141,7 @@ const serverVariables = {
   }),
   apiRateLimitPerMinute: forApi('API_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '30',
-    doc: 'Submissions, retries and reruns a minute for each API key; uploads, imports and rollouts have as many each.',
+    doc: 'Submissions, retries and reruns a minute for each API key; uploads, imports and rollouts have as many each, notifications of the bucket 40 times as many.',
   }),
   batchRateLimitPerMinute: forApi('BATCH_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '10',

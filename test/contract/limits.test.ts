@@ -60,6 +60,19 @@ describe('the limit on submissions', () => {
     expect((await api.submit(thumbnail(1))).status).toBe(202);
   });
 
+  it('C23.15: the bucket sends at most forty notifications for each submission that a key has', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 1, eventsTokens: ['token of the bucket'] });
+    const send = () =>
+      api.call('/api/events/s3', {
+        method: 'POST',
+        body: '{}',
+        headers: { authorization: 'Bearer token of the bucket', 'x-api-key': '' },
+      });
+    const answers = await Promise.all(Array.from({ length: 41 }, send));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    expect((await api.submit(thumbnail(1))).status).toBe(202);
+  });
+
   it('C23.10: reading a job is not limited, also over the limit on submissions', async () => {
     api = await startApi({ apiRateLimitPerMinute: 1 });
     const { json } = await api.submit(thumbnail(1));
