@@ -135,10 +135,14 @@ function jsonContent(names: readonly string[]): { content: Json } {
   return { content: { 'application/json': media } };
 }
 
+/** What every route with a body may answer. */
+const problemsOfBodies = ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'] as const;
+
 /** One answer per status, with its codes. Every route may also answer 405 and 500. */
 function problemsOf(doc: RouteDoc): Json {
   const codes = new Set<RequestErrorCode>([...doc.problems, 'method_not_allowed', 'internal_error']);
   if (doc.credential !== 'none') codes.add('unauthorized');
+  if (doc.body !== undefined) for (const code of problemsOfBodies) codes.add(code);
   if (doc.isLimited === true) codes.add('rate_limited');
   const statuses = Map.groupBy(codes, (code) => String(statusOfProblem(code)));
   return Object.fromEntries(

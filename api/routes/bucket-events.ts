@@ -32,15 +32,7 @@ const doc: RouteDoc = {
     },
   },
   answers: { 200: { description: 'What became of each event, in their order.', schemas: ['BucketEventOutcomes'] } },
-  problems: [
-    'invalid_json',
-    'invalid_request',
-    'rate_limited',
-    'body_too_large',
-    'not_configured',
-    'unsupported_media_type',
-    'busy',
-  ],
+  problems: ['rate_limited', 'not_configured', 'busy'],
 };
 
 type EventRouteDependencies = ApiDependencies & { readonly guards: Guards };

@@ -32,7 +32,7 @@ const doc: RouteDoc = {
     example: { images: [{ key: 'images/9e/photo-1/daf4f904f14ca0cd/small.webp', w: 320 }], playback: 'movie-1' },
   },
   answers: { 200: { description: 'The links, the images in the order of the request.', schemas: ['ConsoleLinks'] } },
-  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'],
+  problems: [],
 };
 
 type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log'> & { readonly limiter: RateLimiter };

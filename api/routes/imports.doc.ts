@@ -19,7 +19,7 @@ export const begin: RouteDoc = {
     example: { url: 'https://media.example.com/movie-1.mp4' },
   },
   answers: { 202: { description: 'The import, which a worker carries out.', schemas: ['Import'] } },
-  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'not_configured', 'unsupported_media_type'],
+  problems: ['not_configured'],
 };
 
 export const list: RouteDoc = {

@@ -37,14 +37,7 @@ export const submit: RouteDoc = {
       schemas: ['Job', 'JobCompleted'],
     },
   },
-  problems: [
-    'invalid_json',
-    'invalid_request',
-    'source_missing',
-    'body_too_large',
-    'source_too_large',
-    'unsupported_media_type',
-  ],
+  problems: ['source_missing', 'source_too_large'],
 };
 
 export const batch: RouteDoc = {
@@ -62,7 +55,7 @@ export const batch: RouteDoc = {
     example: { jobs: [{ type: 'image:thumbnail', hash: 'photo-1', source: 'uploads/photo-1.jpg' }] },
   },
   answers: { 200: { description: 'An entry for each submission.', schemas: ['BatchAnswer'] } },
-  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'],
+  problems: [],
 };
 
 export const list: RouteDoc = {
@@ -106,7 +99,7 @@ export const retry: RouteDoc = {
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
   answers: { 202: { description: 'The new jobs, queued, and equal jobs that existed.', schemas: ['Retry'] } },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'not_retryable', 'conflict'],
 };
 
 export const rerun: RouteDoc = {
@@ -123,7 +116,7 @@ export const rerun: RouteDoc = {
     202: { description: 'The new job, queued.', schemas: ['Rerun'] },
     200: { description: 'An equal rerun is active already.', schemas: ['Rerun'] },
   },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'not_retryable', 'conflict'],
 };
 
 export const cancel: RouteDoc = {
@@ -135,7 +128,7 @@ export const cancel: RouteDoc = {
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
   answers: { 200: { description: 'The cancelled job.', schemas: ['Job'] } },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'conflict'],
 };
 
 export const events: RouteDoc = {
@@ -175,5 +168,5 @@ export const redeliver: RouteDoc = {
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
   answers: { 202: { description: 'The event is scheduled for delivery.', schemas: ['Callbacks'] } },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'conflict'],
 };

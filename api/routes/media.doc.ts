@@ -45,7 +45,7 @@ export const change: RouteDoc = {
     'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it.',
   body: { name: 'MediaChange', isRequired: true, example: { expires_at: '2027-01-31T00:00:00Z' } },
   answers: { 200: { description: 'The media.', schemas: ['Media'] } },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'conflict'],
 };
 
 export const publish: RouteDoc = {
@@ -55,7 +55,7 @@ export const publish: RouteDoc = {
   description: 'Players that begin from now on get its stream; a revision that plays goes on.',
   body: { name: 'CurrentRevision', isRequired: true, example: { revision: '0123456789abcdef' } },
   answers: { 200: { description: 'The media.', schemas: ['Media'] } },
-  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+  problems: ['not_found', 'conflict'],
 };
 
 export const remove: RouteDoc = {

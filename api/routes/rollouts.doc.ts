@@ -25,7 +25,7 @@ export const create: RouteDoc = {
     },
   },
   answers: { 202: { description: 'The rollout has begun.', schemas: ['Rollout'] } },
-  problems: ['invalid_json', 'invalid_request', 'unsupported_media_type'],
+  problems: [],
 };
 
 export const list: RouteDoc = {
@@ -50,7 +50,7 @@ export const find: RouteDoc = {
 const changed = {
   ...ofOne,
   answers: { 200: { description: 'The rollout.', schemas: ['RolloutDetails'] } },
-  problems: ['not_found', 'conflict', 'invalid_json', 'invalid_request', 'unsupported_media_type'],
+  problems: ['not_found', 'conflict'],
 } as const satisfies Partial<RouteDoc>;
 
 export const change: Readonly<Record<RolloutAction, RouteDoc>> = {

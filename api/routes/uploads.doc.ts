@@ -19,14 +19,7 @@ export const begin: RouteDoc = {
     example: { name: 'movie-1.mp4', size: 3221225472, content_type: 'video/mp4' },
   },
   answers: { 201: { description: 'An open upload and its parts.', schemas: ['Upload'] } },
-  problems: [
-    'invalid_json',
-    'invalid_request',
-    'body_too_large',
-    'source_too_large',
-    'not_configured',
-    'unsupported_media_type',
-  ],
+  problems: ['source_too_large', 'not_configured'],
 };
 
 export const find: RouteDoc = {
@@ -55,16 +48,7 @@ export const complete: RouteDoc = {
     200: { description: 'The upload has completed.', schemas: ['Upload'] },
     202: { description: 'The checks go on; the same request again, after `Retry-After`.', schemas: ['Upload'] },
   },
-  problems: [
-    'invalid_json',
-    'invalid_request',
-    'unsupported',
-    'not_found',
-    'not_configured',
-    'upload_conflict',
-    'upload_mismatch',
-    'unsupported_media_type',
-  ],
+  problems: ['unsupported', 'not_found', 'not_configured', 'upload_conflict', 'upload_mismatch'],
 };
 
 export const remove: RouteDoc = {

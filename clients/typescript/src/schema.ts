@@ -2707,7 +2707,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobCreated"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. `source_missing`: The source object does not exist in the source bucket. */
+            /** @description `source_missing`: The source object does not exist in the source bucket. `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2734,7 +2734,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `body_too_large`: The body is too large. `source_too_large`: The source object is larger than this service accepts. */
+            /** @description `source_too_large`: The source object is larger than this service accepts. `body_too_large`: The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2932,6 +2932,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
                 headers: {
@@ -3026,6 +3035,15 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3251,6 +3269,15 @@ export interface operations {
             };
             /** @description `not_retryable`: The job cannot be retried. `conflict`: The state of the job does not allow this. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3823,6 +3850,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
                 headers: {
@@ -3986,6 +4022,15 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4217,6 +4262,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
                 headers: {
@@ -4330,15 +4384,6 @@ export interface operations {
                     "application/json": components["schemas"]["RolloutDetails"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
                 headers: {
@@ -4368,15 +4413,6 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be application/json. */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4418,15 +4454,6 @@ export interface operations {
                     "application/json": components["schemas"]["RolloutDetails"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
                 headers: {
@@ -4456,15 +4483,6 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be application/json. */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4506,15 +4524,6 @@ export interface operations {
                     "application/json": components["schemas"]["RolloutDetails"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
                 headers: {
@@ -4544,15 +4553,6 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be application/json. */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4594,15 +4594,6 @@ export interface operations {
                     "application/json": components["schemas"]["RolloutDetails"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
                 headers: {
@@ -4632,15 +4623,6 @@ export interface operations {
             };
             /** @description `conflict`: The state of the job does not allow this. */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be application/json. */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5072,6 +5054,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
                 headers: {
@@ -5163,7 +5154,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `body_too_large`: The body is too large. `source_too_large`: The source object is larger than this service accepts. */
+            /** @description `source_too_large`: The source object is larger than this service accepts. `body_too_large`: The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5406,7 +5397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Upload"];
                 };
             };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. `unsupported`: No job can read this file. */
+            /** @description `unsupported`: No job can read this file. `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5453,6 +5444,15 @@ export interface operations {
             };
             /** @description `upload_conflict`: The state of the upload does not allow this. `upload_mismatch`: The uploaded bytes are not those that were announced. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
