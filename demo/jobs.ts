@@ -45,7 +45,7 @@ export async function submitJob<T extends JobType>(job: NewJob<T>, api: ApiAcces
   return (JSON.parse(body) as { job_id: string }).job_id;
 }
 
-export async function getJob(jobId: string, api: ApiAccess): Promise<JobAnswer> {
+async function getJob(jobId: string, api: ApiAccess): Promise<JobAnswer> {
   const headers = { 'x-api-key': api.apiKey };
   const response = await fetch(`${api.baseUrl}/api/jobs/${jobId}`, { headers, signal: api.signal });
   const body = await response.text();

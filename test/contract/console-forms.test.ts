@@ -80,49 +80,6 @@ describe.skipIf(chromiumPath === null)('the forms of the console', () => {
     await expect.poll(() => page.evaluate(takesText)).toBe(true);
   });
 
-  it('C31.6: the example of options follows the type, and an upload that is refused says why', async () => {
-    await goTo(page, '#/new');
-    await page.locator('.upload').waitFor();
-    const options = () => page.inputValue('[name=options]');
-    await expect.poll(async () => JSON.parse(await options())).toEqual({ transcode: { encrypt: true } });
-    await page.selectOption('[name=type]', 'video:transcode');
-    await expect.poll(async () => JSON.parse(await options())).toEqual({ encrypt: true });
-    await page.selectOption('[name=type]', 'video:cover');
-    await expect.poll(() => options()).toBe('');
-    await page.setInputFiles('input[type=file]', { name: 'empty.mp4', mimeType: 'video/mp4', buffer: Buffer.alloc(0) });
-    await expect.poll(state).toMatch(/^The upload failed\..* size .*1/);
-    await expect.poll(() => page.locator('input[type=file]').isDisabled()).toBe(false);
-    await page.setInputFiles('input[type=file]', { name: 'next.flac', mimeType: 'audio/flac', buffer: png });
-    await expect.poll(state).toContain('next.flac is uploaded');
-    await expect
-      .poll(async () => [await page.inputValue('[name=type]'), await page.inputValue('[name=source]')])
-      .toEqual(['video:cover', expect.stringMatching(/^uploads\/.*next\.flac$/)]);
-  });
-
-  it('C31.16: half a date is a fault of its field, and no rollout begins without it', async () => {
-    await goTo(page, '#/rollouts/new');
-    await page.fill('[name=to_profile]', 'mobile');
-    await page.locator('[name=made_before]').pressSequentially('12');
-    await page.click('text=Start the rollout');
-    await expect.poll(faults).toEqual(['This is incomplete.']);
-    await expect.poll(() => focusedIn(page)).toBe('made_before');
-    expect((await api.call('/api/rollouts')).json.rollouts).toEqual([]);
-    await page.fill('[name=made_before]', '2026-01-02T03:04');
-    await page.fill('[name=core_hours_per_day]', '1.5');
-    await page.fill('[name=cores_per_job]', '2');
-    await page.fill('[name=which_profile]', 'default');
-    await page.uncheck('#with-canary');
-    await expect.poll(() => page.locator('[name=share]').isVisible()).toBe(false);
-    await page.click('text=Start the rollout');
-    await expect.poll(() => page.locator('.view h1').innerText()).toBe('To mobile');
-    const { json } = await api.call('/api/rollouts');
-    expect(json.rollouts[0].spec).toEqual({
-      to_profile: 'mobile',
-      which: { profile: 'default', made_before: new Date('2026-01-02T03:04').toISOString() },
-      budget: { jobs: 1, core_hours_per_day: 1.5, cores_per_job: 2 },
-    });
-  });
-
   it('C31.6: the page of images shows what an address gives, or at its field why it gives nothing', async () => {
     await goTo(page, `#/images?key=${encodeURIComponent(imageKey)}`);
     const result = page.locator('.view .stack > .stack');

@@ -1,8 +1,5 @@
 import type { Page, Request } from 'playwright-core';
-import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { JobResults } from '#domain/job-types/index.ts';
-import { videoKey } from '#domain/media/object-keys.ts';
 import { chromiumPath, openLastingPage, openPage } from '../../testing/browser.ts';
 import { enterConsole, focusedIn, goTo } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
@@ -19,8 +16,6 @@ const submitted = async (hash: string, more: object = {}): Promise<string> =>
 
 const sql = (text: string, values: readonly unknown[] = []) => api.d.database.pool.query(text, [...values]);
 
-const setRunning = (progress: number) => sql('update jobs set progress = $1 where id = $2', [progress, running]);
-
 async function begin(hash: string, more: object = {}): Promise<string> {
   const jobId = await submitted(hash, more);
   await api.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 600_000 });
@@ -29,9 +24,6 @@ async function begin(hash: string, more: object = {}): Promise<string> {
 
 const row = (hash: string) => page.locator('.sizer .row', { hasText: hash });
 const count = () => page.locator('.count').innerText();
-
-const keyOf = (type: string) => videoKey('two-steps', '0123456789abcdef', `${type}.webp`);
-const encoded = (type: string) => Buffer.from(keyOf(type)).toString('base64url');
 
 /** Jobs that were cancelled, all submitted in this moment. */
 const insertCancelled = (prefix: string, jobs: number) =>
@@ -60,23 +52,6 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
   beforeEach(() => goTo(page, '#/pools'));
   afterEach(() => page.unrouteAll({ behavior: 'ignoreErrors' }));
 
-  it('C31.4: every waiting job in view says why it waits, and a row that changes keeps the focus', async () => {
-    await goTo(page, '#/jobs');
-    await row('running-reel').locator('a').focus();
-    await setRunning(57);
-    await expect.poll(() => row('running-reel').innerText()).toContain('57 %');
-    await expect.poll(() => focusedIn(page)).toBe('running-reel');
-    const doing = page.locator('.sizer .row', { hasText: 'waiting-' }).locator('.doing');
-    await expect.poll(async () => new Set(await doing.allInnerTexts())).toEqual(new Set(['behind other jobs']));
-    await expect.poll(() => doing.count()).toBeGreaterThan(15);
-    for (let press = 1; press <= 25; press += 1) await page.keyboard.press('ArrowDown');
-    await expect.poll(() => focusedIn(page)).toBe('waiting-6');
-    const [focused, scroller] = [await row('waiting-6').boundingBox(), await page.locator('.rows').boundingBox()];
-    expect((focused?.y ?? 0) + (focused?.height ?? 0)).toBeLessThanOrEqual(
-      (scroller?.y ?? 0) + (scroller?.height ?? 0),
-    );
-  });
-
   it('C31.4: of many jobs that come at once none is left out, and what is in view stays there', async () => {
     await goTo(page, '#/jobs');
     await expect.poll(count).toBe(`${waitingJobs + 1} jobs`);
@@ -102,49 +77,6 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await expect.poll(hashes).toBe('older');
   });
 
-  it('C31.4: a filter that is chosen keeps the focus, and the hash that was typed before', async () => {
-    await goTo(page, '#/jobs');
-    await page.fill('input[name=hash]', 'waiting-3');
-    await page.focus('select[name=status]');
-    await page.keyboard.press('ArrowDown');
-    await expect.poll(() => page.url()).toMatch(/\?status=queued&hash=waiting-3$|\?hash=waiting-3&status=queued$/);
-    await expect.poll(count).toBe('1 job');
-    await expect
-      .poll(async () => [await focusedIn(page), await page.inputValue('input[name=hash]')])
-      .toEqual(['status', 'waiting-3']);
-    await page.focus('.skip');
-    await page.keyboard.press('Enter');
-    await expect
-      .poll(async () => [await focusedIn(page), await page.inputValue('select[name=status]')])
-      .toEqual(['main', 'queued']);
-    await page.goBack();
-    await expect.poll(() => page.inputValue('select[name=status]')).toBe('');
-  });
-
-  it('C31.5: the button of a job keeps the focus while it runs, and its end stands once in the timeline', async () => {
-    const id = await begin('second-attempt');
-    await sql('update jobs set attempt = 2, progress = 10 where id = $1', [id]);
-    await goTo(page, `#/jobs/${id}`);
-    await page.locator('.actions >> text=Cancel').focus();
-    await sql('update jobs set progress = 60 where id = $1', [id]);
-    await expect.poll(() => page.locator('.percent').innerText()).toBe('60 %');
-    await expect.poll(() => focusedIn(page)).toBe('Cancel');
-    await page.keyboard.press('Enter');
-    await page.locator('dialog').waitFor();
-    await page.goBack();
-    await page.locator('.pool').first().waitFor();
-    await expect.poll(() => page.locator('dialog').count()).toBe(0);
-    await page.goForward();
-    await page.locator('.percent').waitFor();
-    await api.call(`/api/jobs/${id}/cancel`, { method: 'POST' });
-    await expect.poll(() => page.locator('.title-line .badge').innerText()).toBe('cancelled');
-    const ends = page.locator('.timeline li', { hasText: 'cancelled, attempt 2' });
-    await expect.poll(() => ends.count()).toBe(1);
-    await expect.poll(() => page.locator('.actions button').count()).toBe(0);
-    await goTo(page, '#/jobs?hash=second-attempt');
-    await expect.poll(() => row('second-attempt').innerText()).toContain('video:cover · attempt 2');
-  });
-
   it('C31.5: open texts of a job stay open while its webhook is waited for, and markup in them is text', async () => {
     const id = await submitted('waits-for-hook', { callback_url: 'https://example.com/hooks' });
     await api.fail(id);
@@ -168,74 +100,6 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await expect.poll(() => page.locator('.error-card pre').innerText()).toBe(tail);
     await expect.poll(() => page.locator('.webhook-body pre').innerText()).toContain(id);
     await expect.poll(() => page.locator('.view img, .view b, .view i').count()).toBe(0);
-  });
-
-  it('C31.5: a media whose preview comes after its cover plays it under the pointer, and an old job goes on', async () => {
-    const bytes = await sharp({ create: { width: 64, height: 36, channels: 3, background: '#27496d' } })
-      .webp()
-      .toBuffer();
-    const made = async (type: 'cover' | 'preview') => {
-      const key = keyOf(type);
-      await api.putMedia(key, bytes, 'image/webp');
-      const id = await submitted('two-steps', { type: `video:${type}` });
-      const measures = { key, size: bytes.length, width: 64, height: 36 } as const;
-      const cover: JobResults<'video:cover'> = { ...measures, format: 'jpg', timestamp_sec: 1 };
-      const preview = { ...measures, format: 'webp', frames: 16 } as JobResults<'video:preview'>;
-      await api.complete(id, type === 'cover' ? cover : preview);
-    };
-    await insertCancelled('older-', 40);
-    await made('cover');
-    const old = await begin('old-job');
-    await goTo(page, '#/media');
-    const tile = (hash: string) => page.locator('.tile', { hasText: hash });
-    await tile('two-steps').locator('img[src]').waitFor();
-    await made('preview');
-    await insertCancelled('younger-', 25);
-    await tile('younger-25').waitFor();
-    await sql('update jobs set progress = 61 where id = $1', [old]);
-    await expect.poll(() => tile('old-job').innerText()).toContain('61 %');
-    const tiles = await page.locator('.tile').count();
-    await page.click('text=Show more');
-    await expect.poll(() => page.locator('.tile').count()).toBeGreaterThan(tiles);
-    await tile('two-steps').hover();
-    const image = tile('two-steps').locator('img');
-    await expect.poll(() => image.getAttribute('src')).toContain(encoded('preview'));
-    await page.hover('h1');
-    await expect.poll(() => image.getAttribute('src')).toContain(encoded('cover'));
-  });
-
-  it('C31.4: a page that cannot be loaded says so, and is loaded by another try', async () => {
-    await goTo(page, '#/media/%E0');
-    await expect.poll(() => page.locator('.empty h2').innerText()).toBe('This could not be loaded');
-    await page.route('**/api/media/waiting-1', (route) => route.fulfill({ status: 503, json: { detail: 'Later.' } }));
-    await goTo(page, '#/media/waiting-1');
-    await expect.poll(() => page.locator('.empty').innerText()).toMatch(/could not be loaded\s+Later\./);
-    await page.unrouteAll();
-    await page.click('text=Try again');
-    await expect.poll(() => page.locator('.view h1').innerText()).toBe('waiting-1');
-  });
-
-  it('C31.4, C31.15: how long ago something was goes on while nothing else changes', async () => {
-    const other = await openPage();
-    await other.page.clock.install();
-    await enterConsole(other.page, { url: `${api.url}/console/#/pools`, key: apiKey });
-    const longest = other.page.locator('.pool[data-pool=default] .numbers > div', { hasText: 'Longest wait' });
-    await expect.poll(() => longest.innerText()).toMatch(/\d (?:s|min)$/);
-    await other.page.clock.fastForward(5 * 3_600_000);
-    await expect.poll(() => longest.innerText()).toMatch(/\b5 h/);
-    await goTo(other.page, '#/jobs?status=cancelled');
-    const first = other.page.locator('.cell-time').nth(1);
-    await expect.poll(() => first.innerText()).toBe('5 h ago');
-    await other.page.clock.fastForward(3 * 3_600_000);
-    await expect.poll(() => first.innerText()).toBe('8 h ago');
-    await other.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await goTo(other.page, `#/jobs/${running}`);
-    await other.page.click('[aria-label="Copy the id"]');
-    const toast = other.page.locator('.toast');
-    await expect.poll(() => toast.allInnerTexts()).toEqual(['Copied.']);
-    await expect.poll(() => other.page.evaluate('navigator.clipboard.readText()')).toBe(running);
-    await other.page.clock.fastForward(7000);
-    await expect.poll(() => toast.count()).toBe(0);
   });
 
   it('C31.4: a view that was left, or is in the background, asks the service for nothing', async () => {

@@ -306,20 +306,6 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     await expect.poll(() => state.innerText()).toContain('width must be a number');
   });
 
-  it('C31.5: the webhook of a job has its body, and its timeline when it waited and ran', async () => {
-    const { page } = await enter(`#/jobs/${ids.ended}`);
-    await page.locator('.webhook-body summary').click();
-    const shown = JSON.parse(await page.locator('.webhook-body pre').innerText()) as { job_id: string };
-    expect(shown.job_id).toBe(ids.ended);
-    expect(await faultsOf(page)).toEqual([]);
-    await expect
-      .poll(() => page.locator('.timeline').innerText())
-      .toMatch(/submitted[\s\S]*started in the pool default[\s\S]*failed/);
-    await expect
-      .poll(() => page.locator('.timeline').locator('xpath=..').innerText())
-      .toMatch(/Waited \d+ s, then ran for \d+ s\./);
-  });
-
   it('C31.19: the page of a job shows its waits, attempts and steps with their times, what it used, and its error', async () => {
     const { page } = await enter(`#/jobs/${ids.timed}`);
     const times = page.locator('.card', { hasText: 'Time and usage' });
@@ -347,26 +333,6 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     ]);
     await page.click('.error-card summary');
     await expect.poll(() => page.locator('.error-card').innerText()).toMatch(/What to do: [\s\S]*503 Slow Down/);
-  });
-
-  it('C31.6: a person chooses the profile of a stream in the form, and an image has no choice', async () => {
-    const { page } = await enter('#/new');
-    const choice = page.locator('[name=profile]');
-    await expect
-      .poll(() => choice.locator('option').allInnerTexts())
-      .toEqual(['As the rules choose', 'archive-4k', 'audio', 'default', 'hdr', 'mobile', 'small']);
-    await page.selectOption('[name=type]', 'video:cover');
-    await expect.poll(() => choice.isVisible()).toBe(false);
-    await page.selectOption('[name=type]', 'video:transcode');
-    await choice.selectOption('mobile');
-    await page.fill('[name=hash]', 'by-profile');
-    await page.fill('[name=source]', 'clip.mp4');
-    await page.click('text=Submit the job');
-    await expect.poll(() => page.locator('.view h1').innerText()).toBe('by-profile');
-    await expect.poll(() => page.locator('.side').first().innerText()).toMatch(/Profile\s+mobile/);
-    const { json } = await api.call('/api/jobs?hash=by-profile');
-    expect(json.jobs[0].profile).toBe('mobile');
-    await api.call(`/api/jobs/${json.jobs[0].job_id}/cancel`, { method: 'POST' });
   });
 
   it('C31.18: the page of a media lists its files and downloads them', async () => {
@@ -408,23 +374,6 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     await api.putMedia(chunkResultKey(rev, 7), '{}');
     await expect.poll(() => filled.count()).toBe(6);
     await expect.poll(() => page.locator('.card', { hasText: 'Chunks' }).innerText()).toContain('6 of 24 are encoded.');
-  });
-
-  it('C31.10: pages of routes that a server does not have have no tab', async () => {
-    const { page } = await enter('#/pools');
-    await expect
-      .poll(() => page.locator('#tabs a:visible').allInnerTexts())
-      .toEqual(['Media', 'Jobs', 'Submit', 'Images', 'Pools', 'Rollouts', 'Profiles']);
-    await page.route('**/openapi.json', async (route) => {
-      const json = (await (await route.fetch()).json()) as { paths: Record<string, object> };
-      const { '/api/rollouts': _rollouts, '/api/profiles': _profiles, ...paths } = json.paths;
-      await route.fulfill({ json: { ...json, paths } });
-    });
-    await page.reload();
-    await page.fill('#key', apiKey);
-    await page.click('#sign-in-button');
-    await page.locator('.pool').first().waitFor();
-    await expect.poll(async () => (await page.locator('#tabs a:visible').allInnerTexts()).slice(4)).toEqual(['Pools']);
   });
 
   it('C31.4: ten thousand jobs scroll with a few dozen rows in the page, and makes no more at once', async () => {

@@ -177,25 +177,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the controls of t
     await expect.poll(() => page.evaluate(`document.fullscreenElement?.id`)).toBe('stage');
   });
 
-  it('where only the video can fill the screen, as on iPhones, the button does that', async () => {
-    const page = await visitPaused();
-    await page.evaluate(`{
-      Element.prototype.requestFullscreen = undefined;
-      HTMLVideoElement.prototype.webkitEnterFullscreen = function () { window.entered = this.id; };
-    }`);
-    await page.click('#fullscreen');
-    await expect.poll(() => page.evaluate('window.entered')).toBe('video');
-  });
-
-  it('a phone held sideways (844×390) shows the video and all controls without scrolling', async () => {
-    const page = await visitPaused({ width: 844, height: 390 });
-    const controls = await page.locator('.controls').boundingBox();
-    expect((controls?.y ?? 0) + (controls?.height ?? 0)).toBeLessThanOrEqual(390);
-    await expect.poll(async () => (await page.locator('#video').boundingBox())?.height).toBeGreaterThan(180);
-    await expect.poll(async () => (await stateOf(page)).overflow).toBe(0);
-    await keepScreenshot(page, 'landscape');
-  });
-
   it('the quality menu keeps a rung that the player has given up, and marks it as not available', async () => {
     const { page } = await visitPlayer({});
     // A rung whose segments fail to load is dropped by Shaka Player for a while.

@@ -67,16 +67,6 @@ const forgedMessages = () => `
     window.dispatchEvent(new MessageEvent('message', init));
 `;
 
-/** Serves the encrypted stream under a second hash, whose key the service does not give away. */
-async function serveAgainAs(page: Page, hash: string): Promise<void> {
-  await page.route(`**/stream/${hash}/**`, async (route) => {
-    const response = await route.fetch({ url: route.request().url().replace(`/${hash}/`, `/${encrypted}/`) });
-    const body = await response.body();
-    const text = body.toString('latin1').replaceAll(`/key/${encrypted}`, `/key/${hash}`);
-    await route.fulfill({ response, body: Buffer.from(text, 'latin1') });
-  });
-}
-
 const seen = (page: Page) => page.evaluate<{ name: string; [field: string]: unknown }[]>('seen');
 const names = async (page: Page) => (await seen(page)).map(({ name }) => name);
 const currentTime = (page: Page) => page.evaluate<number>('player.currentTime');
@@ -182,24 +172,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     expect(await names(page)).not.toContain('error');
   });
 
-  it('the element asks once for the token of each stream, and the other player goes on with it', async () => {
-    const page = await open({ hash: encrypted, poster: 'thumb/a/b' }, [tokenFor(encrypted), '', '']);
-    await expect.poll(() => names(page)).toContain('ready');
-    const frame = page.frameLocator('reelwright-player iframe');
-    await frame.locator('#other-player').dispatchEvent('click');
-    await expect.poll(async () => (await seen(page)).filter(({ name }) => name === 'ready').length).toBe(2);
-    const engines = (await seen(page)).filter(({ name }) => name === 'ready').map(({ engine }) => engine);
-    expect(engines).toEqual(['shaka', 'hls']);
-    expect(await frame.locator('video').getAttribute('poster')).toMatch(/\/thumb\/a\/b$/);
-    await serveAgainAs(page, 'second');
-    await page.evaluate(`player.hash = 'second'`);
-    await expect.poll(() => names(page)).toContain('error');
-    expect(await page.evaluate('asked')).toEqual([
-      { hash: encrypted, reason: 'missing' },
-      { hash: 'second', reason: 'missing' },
-    ]);
-  });
-
   it('the element takes messages of its own frame alone, and the frame takes commands of the page around it alone', async () => {
     const page = await open({ hash: clear });
     await expect.poll(() => names(page)).toContain('ready');
@@ -219,13 +191,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     await page.evaluate('player.pause(), (player.currentTime = 9), player.play(), player.pause()');
     await expect.poll(() => currentTime(page)).toBe(9);
     expect(await names(page)).not.toContain('playblocked');
-  });
-
-  it('the element reports why a stream does not play when no token is to be given', async () => {
-    const page = await open({ hash: encrypted });
-    await expect.poll(() => names(page)).toContain('error');
-    const error = (await seen(page)).find(({ name }) => name === 'error');
-    expect(error).toMatchObject({ kind: 'key-401', title: 'This stream is encrypted and needs a token' });
   });
 
   it('the element shows another stream when its hash changes, and has a name for screen readers', async () => {

@@ -106,31 +106,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the menus of the 
     expect(await page.locator('#captions option').allInnerTexts()).toEqual(['None']);
   });
 
-  it.each([desktop, phone])(
-    'the frame over the seek bar stays within the stage, above its captions (%j)',
-    async (size) => {
-      const page = await visit({ hash: streams.clear }, size);
-      await page.keyboard.press('c');
-      await pauseAt(page, 5);
-      const [bar, stage] = [await boxOf(page, '#seek'), await boxOf(page, '#stage')];
-      for (const x of [bar.left + 1, bar.right - 1]) {
-        await page.mouse.move(x, (bar.top + bar.bottom) / 2);
-        await expect.poll(() => page.locator('#scrub-frame').isVisible()).toBe(true);
-        const tip = await boxOf(page, '#scrub-tip');
-        expect(tip.left).toBeGreaterThanOrEqual(stage.left);
-        expect(tip.right).toBeLessThanOrEqual(stage.right);
-        expect(tip.top).toBeGreaterThanOrEqual(stage.top);
-        const lift = await page.evaluate<string>(`document.querySelector('#screen').style.getPropertyValue('--lift')`);
-        expect(Number.parseFloat(lift)).toBeGreaterThanOrEqual((await boxOf(page, '#screen')).bottom - tip.top - 1);
-      }
-      await keepScreenshot(page, `scrub-${size.width}`);
-      await page.mouse.move(1, 1);
-      await expect
-        .poll(() => page.evaluate(`document.querySelector('#screen').style.getPropertyValue('--lift')`))
-        .toBe('0px');
-    },
-  );
-
   it.each([
     ['light' as const, desktop],
     ['dark' as const, phone],

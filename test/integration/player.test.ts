@@ -12,7 +12,6 @@ import {
   waitForTime,
 } from '../../testing/browser.ts';
 import {
-  audioSegments,
   choose,
   chosenIn,
   frameAt,
@@ -103,12 +102,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
     await expect.poll(() => messageOf(page)).toMatch(/^insecure: Encrypted streams need https/);
   });
 
-  it('the page shows stream-404 for a hash without a stream', async () => {
-    const { page } = await visitPlayer({ hash: 'no-such-stream' });
-    await expect.poll(() => messageOf(page)).toMatch(/^stream-404: This stream does not exist/);
-    await keepScreenshot(page, 'missing');
-  });
-
   it('C14.17: the page plays the clear stream without a token, and shows a frame of its storyboard while seeking', async () => {
     const { page, requests } = await visitPlayer({ hash: bars.clear });
     await waitForTime(page, 1);
@@ -118,35 +111,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
     // Second 9 of 12 is on the fifth tile.
     expect(position).toBe('-640px 0px');
     await keepScreenshot(page, 'storyboard');
-  });
-
-  it('the page switches the quality while playing', async () => {
-    const { page } = await visitPlayer(withToken(bars.encrypted));
-    await loopVideo(page);
-    await waitForTime(page, 0.5);
-    const height = async () => (await stateOf(page)).height;
-    await choose(page, 'quality', '360p · ');
-    await page.locator('#seek').fill('0.2');
-    await expect.poll(height).toBe(360);
-    await choose(page, 'quality', '540p · ');
-    await expect.poll(height).toBe(540);
-    await openMenus(page);
-    await page.selectOption('#quality', 'auto');
-    await expect.poll(() => page.locator('#quality').inputValue()).toBe('auto');
-  });
-
-  it('the page begins with the default audio track and switches to the other', async () => {
-    const watched = await visitPlayer(withToken(bars.encrypted));
-    const { page } = watched;
-    await loopVideo(page);
-    await waitForTime(page, 0.5);
-    const [before, chosen] = [await audioSegments(watched, 'de'), await chosenIn(page, 'audio')];
-    expect([before, chosen]).toEqual([0, expect.stringMatching(/^English/)]);
-    await choose(page, 'audio', 'German');
-    await expect.poll(() => audioSegments(watched, 'de')).toBeGreaterThan(0);
-    await page.locator('#seek').fill('0');
-    await waitForTime(page, 2);
-    expect(await chosenIn(page, 'audio')).toMatch(/^German/);
   });
 
   it('C14.10, C14.11: the page plays an encrypted stream of audio, shows its waveform, and changes the language', async () => {

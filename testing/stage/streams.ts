@@ -96,7 +96,7 @@ const oneCue = (text: string) => `1\n00:00:00,500 --> 00:00:17,000\n${text}\n`;
  *
  * @returns its path, below `folder`
  */
-export async function makeCaptionedVideo(folder: string): Promise<string> {
+async function makeCaptionedVideo(folder: string): Promise<string> {
   await writeFile(join(folder, 'de.srt'), oneCue('Grüße'));
   await writeFile(join(folder, 'en.srt'), oneCue('Greetings'));
   const chapters = [
