@@ -6,8 +6,7 @@ import { thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// docs/reference/contract.md, "Authentication". Every way to forge a token: domain/playback/token.test.ts, and over
-// HTTP test/integration/delivery-hostile.deep.test.ts. That the token stands in no address (C19.11): service.test.ts
+// docs/reference/contract.md, "Authentication". Every way to forge a token: domain/playback/token.test.ts. That the token stands in no address (C19.11): service.test.ts
 // and test/integration/player.test.ts. Signatures of webhooks (C21.5, C21.6): webhooks.test.ts.
 
 let api: ApiUnderTest;
@@ -125,6 +124,9 @@ describe('the playback token', () => {
       expect(answer.status).toBe(401);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     }
+    // Nor does a good one in the address open anything.
+    const token = signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret);
+    expect((await api.raw(`/api/key/video-1?token=${token}`)).status).toBe(401);
   });
 
   it('C19.7, C19.10, C22.15, C18.9: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {

@@ -148,17 +148,6 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     expect(program.output()).not.toContain('permission denied');
   });
 
-  it('a delivery server has no job route', async () => {
-    const program = await startProgram({ env });
-    const asJson = { 'content-type': 'application/json', 'x-api-key': all.API_KEY };
-    const id = '00000000-0000-4000-8000-000000000000';
-    expect(await statusOf(program, '/api/jobs', { method: 'POST', headers: asJson, body: '{}' })).toBe(404);
-    expect(await statusOf(program, '/api/jobs', { headers: asJson })).toBe(404);
-    expect(await statusOf(program, `/api/jobs/${id}`, { headers: asJson })).toBe(404);
-    expect(await statusOf(program, `/api/jobs/${id}/retry`, { method: 'POST', headers: asJson })).toBe(404);
-    expect(await statusOf(program, '/openapi.json')).toBe(404);
-  });
-
   it('C10.13: a delivery server creates no table and waits for a migration', async () => {
     const empty = new URL(env['DATABASE_URL'] ?? '');
     empty.pathname = '/empty';

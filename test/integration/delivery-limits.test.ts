@@ -5,14 +5,11 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { Agent, interceptors, request as fetchBy } from 'undici';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { videoKey } from '#domain/media/object-keys.ts';
-import { trustCertificate } from '../../testing/certificate.ts';
 import { stalledClients, startDelivery, statusOf } from './delivery-rig.ts';
 
 // What anonymous clients can cost.
-
-beforeAll(trustCertificate);
 
 const mebibyte = 1024 * 1024;
 
@@ -21,13 +18,13 @@ const segment = `/stream/movie/${rev}/video/r360_h264/seg_1.m4s`;
 const playlist = `/stream/movie/${rev}/video/r360_h264/playlist.m3u8`;
 const segmentKey = videoKey('movie', rev, 'video/r360_h264/seg_1.m4s');
 
-describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
+describe('a bucket', () => {
   it.each([
     ['a segment', segment],
     ['a playlist', playlist],
     ['a segment below an alias', '/stream/movie/video/r360_h264/seg_1.m4s'],
   ])('C17.21: three requests for %s that is missing are one request to the bucket', async (_what, path) => {
-    const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end(), { scheme });
+    const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end());
     for (let n = 0; n < 3; n++) expect(await statusOf(port, path)).toBe(404);
     expect(requests).toHaveLength(1);
   });
@@ -35,7 +32,6 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
   it('C17.21: requests of every kind at once for an object that is missing are one request to the bucket', async () => {
     const { port, requests } = await startDelivery(
       (_request, response) => void setTimeout(() => response.writeHead(404).end(), 100),
-      { scheme },
     );
     const kinds = [
       { method: 'HEAD' },
@@ -64,14 +60,12 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
   it('C17.21: a missing object is found about a second after it was written', async () => {
     let isThere = false;
     const body = Buffer.from('segment');
-    const { port } = await startDelivery(
-      (_request, response) =>
-        isThere
-          ? response
-              .writeHead(200, { 'content-length': 7, etag: '"e"', 'last-modified': new Date().toUTCString() })
-              .end(body)
-          : response.writeHead(404).end(),
-      { scheme },
+    const { port } = await startDelivery((_request, response) =>
+      isThere
+        ? response
+            .writeHead(200, { 'content-length': 7, etag: '"e"', 'last-modified': new Date().toUTCString() })
+            .end(body)
+        : response.writeHead(404).end(),
     );
     expect(await statusOf(port, segment)).toBe(404);
     isThere = true;
@@ -84,7 +78,7 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     ['HEAD of a segment', segment, { method: 'HEAD' }],
     ['a range of a segment', segment, { headers: { range: 'bytes=0-1' } }],
   ])('C17.22: while the bucket answers 503, %s is one request to it', async (_what, path, more) => {
-    const { port, requests } = await startDelivery((_request, response) => response.writeHead(503).end(), { scheme });
+    const { port, requests } = await startDelivery((_request, response) => response.writeHead(503).end());
     const asked = get({ host: '127.0.0.1', port, path, agent: false, ...more });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     response.resume();
@@ -105,7 +99,7 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
         // The rest never comes, so that each response occupies its connection to the bucket.
         else response.writeHead(206, { ...head, ...range }).write('x');
       },
-      { scheme, timeoutMs: 240_000 },
+      { timeoutMs: 240_000 },
     );
     const sockets = await stalledClients(port, 300, `GET ${segment} HTTP/1.1\r\nHost: a\r\nRange: bytes=0-\r\n\r\n`);
     const bodies = () => requests.filter((request) => request === `GET ${segmentKey}`).length;
@@ -139,7 +133,7 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
           if (request.method === 'HEAD') response.end();
           else response.end(body);
         },
-        { scheme, cacheBytesMax: 0 },
+        { cacheBytesMax: 0 },
       );
       const [socket] = await stalledClients(
         port,

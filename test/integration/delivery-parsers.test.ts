@@ -185,7 +185,7 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
     expect((await bytesAt(sheetUrl)).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
   });
 
-  it('C17.30: a strict parser of HLS reads every playlist, and finds the key and the chapters in the master', async () => {
+  it('C17.29, C17.30: a strict parser of HLS reads every playlist, and finds the key and the chapters in the master', async () => {
     // It throws where it would warn.
     setOptions({ strictMode: true });
     const { master, media } = stream(hash).hls;
@@ -218,8 +218,8 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
     expect(cues).toContain('First &lt;b&gt;');
   });
 
-  // Of Apple's "HLS Authoring Specification for Apple Devices", what playlists show; delivery-hls.test.ts has the
-  // rates.
+  // Of Apple's "HLS Authoring Specification for Apple Devices", what playlists show; the rates:
+  // domain/media/bandwidth.test.ts.
   it('the playlists keep to the authoring specification of Apple', () => {
     const { master, media } = stream(hash).hls;
     const { iFramePlaylists, mediaGroups, independentSegments } = master.manifest;
@@ -283,12 +283,8 @@ it.each(['master.m3u8', 'manifest.mpd'])(
 );
 
 describe.skipIf(chromiumPath === null)('codecs in a real Chromium', () => {
-  beforeAll(async () => {});
-
   it.each([
-    ['av1', 'shaka', clear],
     ['av1', 'shaka', encrypted],
-    ['av1', 'dash', clear],
     ['hevc', 'shaka', clear],
   ] as const)(
     'a rung of %s plays on the %s page of the guide, %s, where the browser has the codec',

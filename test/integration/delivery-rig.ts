@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
@@ -13,7 +12,6 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { DeletedMedia } from '../../delivery/deleted-media.ts';
 import { DataPlane } from '../../delivery/data-plane/data-plane.ts';
 import { addStreamRoutes } from '../../delivery/routes/stream.ts';
-import { certificate } from '../../testing/certificate.ts';
 
 const nothingDeleted = { recent: async () => [], changed: async () => [], isDeleted: async () => false };
 
@@ -42,7 +40,6 @@ async function listen(server: Server): Promise<number> {
 }
 
 interface Options {
-  readonly scheme?: 'http' | 'https';
   readonly stalledMs?: number;
   readonly connectionsMax?: number;
   readonly bytesPerSecondMin?: number;
@@ -56,7 +53,7 @@ interface Options {
 }
 
 export async function startDelivery(origin: RequestListener, options: Options = {}): Promise<Delivery> {
-  const { scheme = 'http', addRoutes, mutableCacheControl = null, timeoutMs = 10_000, ...more } = options;
+  const { addRoutes, mutableCacheControl = null, timeoutMs = 10_000, ...more } = options;
   const { cacheBytesMax = 1024 * 1024, ...limits } = more;
   const [requests, reads]: [string[], string[]] = [[], []];
   const onRequest: RequestListener = (request, response) => {
@@ -65,8 +62,8 @@ export async function startDelivery(origin: RequestListener, options: Options = 
     if (request.method === 'GET') reads.push(key);
     origin(request, response);
   };
-  const server = scheme === 'http' ? createServer(onRequest) : createTlsServer(certificate, onRequest);
-  const endpoint = `${scheme}://127.0.0.1:${await listen(server)}`;
+  const server = createServer(onRequest);
+  const endpoint = `http://127.0.0.1:${await listen(server)}`;
   const rest = { region: 'us-east-1', forcePathStyle: true, chainVariables: {}, checksums: 'when_supported' as const };
   const keys = { accessKeyId: 'key', secretAccessKey: 'secret' };
   const s3 = { endpoint, keys, timeoutMs, ...rest };

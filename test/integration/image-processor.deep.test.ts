@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, expect, it } from 'vitest';
+import { findIsolation } from '#platform/commands/isolation.ts';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
 import { sourceOf } from '../../testing/image-source.ts';
 
@@ -144,3 +146,35 @@ it('an image is not refused because the image process has no free descriptor', a
   await run('prlimit', ['--pid', id, '--nofile=1024:']);
   expect((await images.make(sourceOf(tiff), small)).length).toBeGreaterThan(0);
 }, 30_000);
+
+const isolation = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, readOnly: null });
+
+it.skipIf(!('isolation' in isolation))(
+  'the image process sees no process of the server, has no privileges and bounded memory',
+  async () => {
+    const images = new ImageProcessor('isolation' in isolation ? isolation : {});
+    const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
+    const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80 } as const;
+    const red = await sharp(look).png().toBuffer();
+    expect((await images.make(sourceOf(red), work)).length).toBeGreaterThan(0);
+    // unshare, and below it the process itself.
+    const [unshare = 0] = childrenOf(process.pid).filter((pid) => commandOf(pid).includes('image-process.ts'));
+    const [pid = 0] = childrenOf(unshare);
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    expect(status).toMatch(/^NSpid:\s+\d+\s+1$/m);
+    expect(status).toMatch(/^CapEff:\s+0+$/m);
+    expect(readFileSync(`/proc/${pid}/limits`, 'utf8')).toMatch(/^Max data size\s+\d+/m);
+    expect(readFileSync(`/proc/${pid}/net/dev`, 'utf8')).not.toContain('eth');
+    await images.close();
+    // Ended, perhaps not yet collected by the first process of the machine.
+    await expect.poll(() => !existsSync(`/proc/${pid}`) || commandOf(pid) === '').toBe(true);
+  },
+);
+
+const commandOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+
+function childrenOf(parent: number): number[] {
+  const tasks = readdirSync(`/proc/${parent}/task`);
+  const texts = tasks.map((task) => readFileSync(`/proc/${parent}/task/${task}/children`, 'utf8'));
+  return texts.join(' ').split(/\s+/).filter(Boolean).map(Number);
+}
