@@ -38,7 +38,7 @@ export async function bothWays(
 }
 
 /** The largest rung in one file. */
-export async function largest({ rig, results }: Stream): Promise<string> {
+async function largest({ rig, results }: Stream): Promise<string> {
   const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
   if (top === undefined) throw new Error('no video track');
   return wholeTrack(rig, top);

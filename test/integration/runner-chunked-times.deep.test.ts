@@ -4,7 +4,7 @@ import { changedSample, rotatedMp4, sample } from '../../testing/media.ts';
 import { removeRigs } from '../../testing/runner.ts';
 import { barsPattern, expectSameStream } from '../../testing/same-stream.ts';
 
-// Times of sources that are hard to cut: rounded, variable, offset, or a second apart.
+// Times of sources that are hard to cut: rounded, variable, or a second apart.
 
 afterAll(removeRigs);
 
@@ -29,11 +29,6 @@ const sources: [title: string, make: () => Promise<string>, profile?: NamedProfi
       const lying = await sample('long-vfr.mp4', `${barsPattern('30')} ${tone} ${vfr} ${x264} -c:a aac`);
       return changedSample('long-phone.mp4', lying, rotatedMp4);
     },
-  ],
-  [
-    'MPEG-2 TS with a start offset and key frames ten seconds apart',
-    () =>
-      sample('long-offset.ts', `${barsPattern('25')} ${tone} ${x264} -g 250 -c:a mp2 -f mpegts -output_ts_offset 5000`),
   ],
   [
     'a frame a second, shown long after it is decoded,',

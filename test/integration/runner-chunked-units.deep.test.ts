@@ -131,25 +131,6 @@ describe('the units of a chunked encode', () => {
 });
 
 describe('a chunked encode that several processes make at once', () => {
-  it('the I-frame playlist of a chunk that another process encoded first fits its segments', async () => {
-    const rig = await runnerRig('video:transcode', await clip());
-    const rev = (await split(rig))?.rev ?? '';
-    const [planPath, recordPath] = [rig.at(encodePlanKey(rev)), rig.at(chunkResultKey(rev, 0))];
-    const [plan, source] = [await readFile(planPath, 'utf8'), await readFile(rig.at(chunkSourceKey(rev, 0)))];
-    const encode = (chunk: number, name: string) => runUnit(rig, { kind: 'chunk', chunk }, { rev, name });
-    // The other encoder's frames are smaller; it ends after its segments and before its record.
-    const { encoding, ...rest } = JSON.parse(plan) as { encoding: object };
-    await writeFile(planPath, JSON.stringify({ ...rest, encoding: { ...encoding, crf: 40 } }));
-    await encode(0, 'other');
-    await rm(recordPath);
-    await writeFile(planPath, plan);
-    await writeFile(rig.at(chunkSourceKey(rev, 0)), source);
-    for (const chunk of [0, 1, 2]) await encode(chunk, '');
-    await runUnit(rig, { kind: 'finish' }, { rev });
-    for (const { playlist } of (await rig.manifest())?.results.video_tracks ?? [])
-      await expectIframesOf(rig, dirname(playlist));
-  });
-
   it('C12.14: a stream never changes while other jobs make the same chunks again', async () => {
     const rig = await runnerRig('video:transcode', await clip());
     const { source } = parseTask(rig.task);

@@ -7,24 +7,8 @@ import { videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { split } from '../../testing/chunked.ts';
-import {
-  decodingErrors,
-  decrypt,
-  packetTimes,
-  probeStreams,
-  runTool,
-  sample,
-  similarity,
-} from '../../testing/media.ts';
-import {
-  contentKey,
-  keyEnvironment,
-  removeRigs,
-  type RunnerRig,
-  runnerRig,
-  runToResult,
-  wholeTrack,
-} from '../../testing/runner.ts';
+import { decodingErrors, packetTimes, probeStreams, runTool, sample, similarity } from '../../testing/media.ts';
+import { removeRigs, type RunnerRig, runnerRig, runToResult, wholeTrack } from '../../testing/runner.ts';
 
 // Rungs of HEVC and AV1, and HDR that is kept, judged by decoded frames.
 
@@ -153,18 +137,6 @@ describe('rungs of several codecs', () => {
     const mapped = await wholeTrack(stream.rig, trackOf(stream, 'r180_h264'));
     expect((await probeStreams(mapped))[0]).toMatchObject({ pix_fmt: 'yuv420p', color_transfer: 'bt709' });
     expect(await masteringIn(mapped)).toEqual([]);
-  });
-
-  it('C16.8, C16.9: encrypted HLG is kept too, and decrypts to the same frames', async () => {
-    const hlg = await hdrSource('hlg');
-    const rig = await runnerRig('video:transcode', hlg, { encrypt: true }, profile);
-    const encrypted = await made(rig, keyEnvironment);
-    for (const id of ['r180_hevc', 'r180_av1']) {
-      const clear = join(rig.dir, `${id}.mp4`);
-      await decrypt(await wholeTrack(rig, trackOf(encrypted, id)), clear, contentKey, 'video');
-      expect((await probeStreams(clear))[0], id).toMatchObject({ color_transfer: 'arib-std-b67' });
-      expect(await similarity(clear, hlg), id).toBeGreaterThan(0.9);
-    }
   });
 
   it('C16.6: a long video with rungs of HEVC or AV1 stays one piece', async () => {

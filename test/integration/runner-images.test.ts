@@ -149,8 +149,6 @@ describe('image:thumbnail', () => {
 
   it.each([
     ['text', Buffer.from('not an image at all'), 'unsupported_media'],
-    ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'), 'unsupported_media'],
-    ['empty', Buffer.alloc(0), 'unsupported_media'],
     ['a JPEG that is cut off', null, 'corrupt_input'],
     ['a header alone', Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16]), 'corrupt_input'],
   ])('a thumbnail source that is %s is refused with its reason', async (_, given, code) => {

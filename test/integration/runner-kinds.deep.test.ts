@@ -32,11 +32,6 @@ describe('protected sources', () => {
     await runTool('packager', [`in=${clear},stream=video,output=${path}`, ...keys, ...scheme]);
     expect(await problemOf(path)).toEqual(refused);
   });
-
-  it('an MP4 that is encrypted without data for a decryption module is named as protected too', async () => {
-    const encryption = `-encryption_scheme cenc-aes-ctr -encryption_key ${key} -encryption_kid ${kid}`;
-    expect(await problemOf(await sample('protected.mp4', `${clearArgs} ${encryption}`))).toEqual(refused);
-  });
 });
 
 /** An animated WebP of two frames. */

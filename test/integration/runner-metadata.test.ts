@@ -29,7 +29,7 @@ function stringsOf(value: unknown): string[] {
 const strict = new TextDecoder('utf-8', { fatal: true });
 
 describe.concurrent('the metadata of a source', () => {
-  it.each([1, 2, 3, 4])('whatever it holds, results and playlists are bounded and well-formed (%i)', async (seed) => {
+  it.each([1, 2])('whatever it holds, results and playlists are bounded and well-formed (%i)', async (seed) => {
     const rig = await runnerRig('video:transcode', await sourceOf(seed), {});
     const { exitCode, stdout, stderr } = await run(rig, ['all']);
     expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, '']);

@@ -37,11 +37,7 @@ describe('video:preview', () => {
     expect(await similarity(first, source, 'select=eq(n\\,0)')).toBeGreaterThan(0.85);
   });
 
-  it.each([
-    ['flv', 'no-index.flv', `${pattern} -c:v flv -g 250`],
-    ['avi', 'no-index.avi', `${pattern} -c:v mpeg4 -g 250`],
-    ['ts', 'no-index.ts', `${pattern} ${x264} -g 250`],
-  ])(
+  it.each([['flv', 'no-index.flv', `${pattern} -c:v flv -g 250`]])(
     'a preview from the start of a source in %s without an index begins with its first frame',
     async (_, name, args) => {
       const source = await sample(name, args);
@@ -51,18 +47,17 @@ describe('video:preview', () => {
     },
   );
 
-  it.each([
-    ['mp4', 'long-groups.mp4'],
-    ['mkv', 'long-groups.mkv'],
-    ['ts', 'long-groups.ts'],
-  ])('a preview of a source in %s with few key frames begins with the frame of its time', async (_, name) => {
-    const source = await sample(name, `${pattern} -c:v libx264 -preset veryfast -bf 3 -pix_fmt yuv420p -g 40`);
-    const { results, first } = await preview(source, { start_sec: 1.53, duration: 1, fps: 10, width: 320 });
-    expect(results.frames).toBe(10);
-    const likeness = (frame: number) => similarity(first, source, `select=eq(n\\,${frame})`);
-    const [before, shown, after] = [await likeness(37), await likeness(38), await likeness(39)];
-    expect(shown).toBeGreaterThan(Math.max(before, after));
-  });
+  it.each([['ts', 'long-groups.ts']])(
+    'a preview of a source in %s with few key frames begins with the frame of its time',
+    async (_, name) => {
+      const source = await sample(name, `${pattern} -c:v libx264 -preset veryfast -bf 3 -pix_fmt yuv420p -g 40`);
+      const { results, first } = await preview(source, { start_sec: 1.53, duration: 1, fps: 10, width: 320 });
+      expect(results.frames).toBe(10);
+      const likeness = (frame: number) => similarity(first, source, `select=eq(n\\,${frame})`);
+      const [before, shown, after] = [await likeness(37), await likeness(38), await likeness(39)];
+      expect(shown).toBeGreaterThan(Math.max(before, after));
+    },
+  );
 
   it('a preview of one frame a second with its start at the last second shows the last frame', async () => {
     const source = await sample('slow.mp4', `-f lavfi -i testsrc2=s=320x180:r=1:d=6 ${x264} -g 1`);

@@ -39,15 +39,9 @@ const kinds = {
     0.95,
     86,
   ],
-  'a slow gradient': [`-f lavfi -i gradients=${size}:n=4:seed=7:speed=0.01 ${lossless} 4`, 0.99, 93],
   'text on a screen': [
     `-f lavfi -i cellauto=s=160x90:r=5:rule=110:seed=3:scroll=1 -vf scale=320:180:flags=neighbor,fps=50 ${lossless} 4`,
     0.9985,
-    93,
-  ],
-  'a video': [
-    `-f lavfi -i mandelbrot=${size}:start_scale=0.4:end_scale=0.05:end_pts=400 -vf noise=alls=5:allf=t:all_seed=6 ${lossless} 4`,
-    0.91,
     93,
   ],
 } as const;
