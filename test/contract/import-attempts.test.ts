@@ -45,12 +45,6 @@ const cut =
     return true;
   };
 
-/** A range is refused: the file ends before it. */
-const shorter: Answer = (request, response) => {
-  if (request.headers.range === undefined) return false;
-  return response.writeHead(416).end() === response;
-};
-
 /** Sends the bytes of a file up to `at`, and leaves the answer open. */
 function held(bytes: Buffer, at: number) {
   const opened = Promise.withResolvers<ServerResponse>();
@@ -71,18 +65,6 @@ describe.each(Object.entries(stores))('attempts at an import to a %s', (kind, ne
   afterAll(() => api.close());
   afterEach(() => interceptWrites((_write, send) => send()));
 
-  it(`C30.21: another digest than announced fails an import to a ${kind} also when it was cut between`, async () => {
-    const file = fileOf(12 * mebibyte);
-    const server = await serve(api, file, inTurn(cut(file, 10 * mebibyte), plain));
-    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(Buffer.from('other')) });
-    expect((await reached(api, begun.import_id, 'failed')).error).toMatchObject({ code: 'sha256_mismatch' });
-    expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`]);
-    await until(
-      () => isNothingLeft(api, begun.import_id),
-      (isLeft) => isLeft,
-    );
-  });
-
   it(`C30.22: an object that comes under the key while an import to a ${kind} is fetched stays as it is`, async () => {
     const file = fileOf(1000);
     const { answer, opened } = held(file, 500);
@@ -98,30 +80,6 @@ describe.each(Object.entries(stores))('attempts at an import to a %s', (kind, ne
     expect((await reached(api, begun.import_id, 'failed')).error).toMatchObject({ code: 'key_exists' });
     await cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
     expect((await stored(api, begun.source))?.toString()).toBe("another's");
-  });
-
-  it(`C30.24: an import to a ${kind} that is cancelled after its last part becomes no object`, async () => {
-    const server = await serve(api, fileOf(1000));
-    const writes: string[] = [];
-    const cancelled = Promise.withResolvers<boolean>();
-    interceptWrites(async ({ kind: system, name }, send) => {
-      const answer = await send();
-      if (system === 'object') writes.push(name);
-      // Its only part is stored and noted: what remains is to make the object of it.
-      if (name.includes('stored_bytes_max')) cancelled.resolve(cancelAll());
-      if (name.includes('stored_bytes_max')) await cancelled.promise;
-      return answer;
-    });
-    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
-    const cancelAll = () => api.rows.cancel({ id: begun.import_id, url: begun.url });
-    expect(await cancelled.promise).toBe(true);
-    await until(
-      () => leaseOf(api, begun.import_id),
-      (lease) => lease === null,
-    );
-    expect(await api.bucket.objects.head(begun.source)).toBeNull();
-    expect(writes.filter((name) => name.startsWith('complete'))).toEqual([]);
-    expect(await find(api, begun.import_id)).toMatchObject({ status: 'cancelled', error: null });
   });
 });
 
@@ -183,18 +141,6 @@ describe('an import that is cancelled while its object is made', () => {
     await cleanUp();
     expect([await isNothingLeft(api, id), (await dueInMinutes(id))[1]]).toEqual([true, expect.any(Date)]);
   });
-
-  it('C30.23: the deadline of an import is by the clock of the database, not by the one of its worker', async () => {
-    const later = await startImportApi(await newFolder());
-    try {
-      await later.startWorker({ clock: () => new Date('2199-01-01') });
-      const server = await serve(later, fileOf(1000));
-      const { json: begun } = await begin(later, { url: `${server.url}/a.mp4` });
-      expect(await reached(later, begun.import_id, 'completed')).toMatchObject({ error: null });
-    } finally {
-      await later.close();
-    }
-  });
 });
 
 describe('what ends an import, and what does not', () => {
@@ -244,15 +190,6 @@ describe('what ends an import, and what does not', () => {
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(file) });
     expect(await reached(api, begun.import_id, 'completed')).toMatchObject({ sha256: sha256(file) });
     expect(server.requests).toHaveLength(answers.length + 1);
-  });
-
-  it('C30.23: a file that changes at every attempt makes no progress, and ends the import', async () => {
-    const file = fileOf(12 * mebibyte);
-    let version = 0;
-    const server = await serve(api, file, (...given) => cut(file, 10 * mebibyte, `"v${(version += 1)}"`)(...given));
-    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
-    expect((await reached(api, begun.import_id, 'failed')).error).toMatchObject({ code: 'unavailable' });
-    expect(server.requests).toHaveLength(4);
   });
 });
 
@@ -349,29 +286,6 @@ describe('what an earlier attempt left', () => {
     expect(server.requests.map((request) => request.range)).toEqual([range]);
   });
 
-  it.each([
-    ['whole parts', 2 * partBytes, '"v1"'],
-    ['parts of which the last is shorter, without a validator', partBytes + mebibyte, null],
-  ])('C30.20: of a file that is stored in %s nothing is fetched again', async (_, sizeBytes, validator) => {
-    const bytes = file.subarray(0, sizeBytes);
-    const server = await serve(api, bytes);
-    const putAll = async (of: Multipart) => {
-      await put(of, 1, bytes.subarray(0, partBytes));
-      await put(of, 2, bytes.subarray(partBytes));
-    };
-    const { id, source } = await interrupted(`${server.url}/a.mp4`, validator, putAll, bytes);
-    expect(await reached(api, id, 'completed')).toMatchObject({ bytes: sizeBytes, sha256: sha256(bytes) });
-    expect((await stored(api, source))?.equals(bytes)).toBe(true);
-    expect(server.requests).toEqual([]);
-  });
-
-  it('C30.20: a file that is shorter now than what is stored of it begins again', async () => {
-    const server = await serve(api, file, shorter);
-    const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', (of) => put(of, 1, whole));
-    expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
-    expect(server.requests.map(({ range }) => range)).toEqual([`bytes=${partBytes}-`, undefined]);
-  });
-
   it('C30.20: a rest with more bytes than its range has fails, and nothing of it stays', async () => {
     const server = await serve(api, file, (_request, response) => {
       const range = `bytes ${partBytes}-${file.length - 1}/${file.length}`;
@@ -449,14 +363,6 @@ describe('the lease of an import', () => {
     response.end(file.subarray(500));
     await reached(api, id, 'completed');
     expect(await leaseOf(api, id)).toBeNull();
-  });
-
-  it('C30.25: a worker whose import has become the one of another worker ends its attempt', async () => {
-    const { id, closed } = await heldImport();
-    await query(`update imports set lease_owner = id, due_at = now() + interval '1 hour' where id = $1`, id);
-    expect(await closed).toBe(true);
-    expect([await leaseOf(api, id), (await api.rows.find(id))?.status]).toEqual([id, 'running']);
-    await query(`update imports set status = 'cancelled', ended_at = now() where id = $1`, id);
   });
 
   it('C30.25: an attempt ends itself before its lease does when no renewal is answered', async () => {

@@ -131,16 +131,6 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
       expect(seen).toEqual(['1.1', '1.2', '1.3', '1.4', '2.1']);
     });
 
-    it('the raw path reads empty and tiny objects', async () => {
-      const lengths = [0, 1, 0, 5, 0];
-      let asked = 0;
-      const from = await openAt((socket) => {
-        const length = lengths[asked++] ?? 0;
-        socket.write(Buffer.concat([Buffer.from(headOf(length)), body.subarray(0, length)]));
-      });
-      for (const length of lengths) expect(await read(from)).toEqual(body.subarray(0, length));
-    });
-
     it('the raw path opens another connection when the server closes one', async () => {
       const from = await openAt((socket) => {
         socket.write(headOf(10, 'Connection: close\r\n'));
@@ -167,21 +157,6 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
       // In a block of the raw path, and not in memory of the SDK path.
       expect(received.block.sizeBytes).toBeGreaterThan(64 * 1024);
       download?.destroy();
-    });
-
-    it('a download waits for a reader who starts late', async () => {
-      let asked = 0;
-      const large = Buffer.concat([body, body, body]);
-      const from = await openAt((socket) => {
-        asked += 1;
-        socket.write(Buffer.concat([Buffer.from(headOf(large.length)), large]));
-      });
-      for (let n = 1; n <= 3; n++) {
-        const download = (await from.download('key'))!;
-        await sleep(100);
-        expect((await readDownload(download)).equals(large)).toBe(true);
-        expect(asked).toBe(n);
-      }
     });
 
     it('a paused download stops reading from the server and goes on when it is resumed', async () => {
@@ -263,16 +238,6 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
       const startedAt = performance.now();
       await expect(read(from)).rejects.toEqual(error);
       expect(performance.now() - startedAt).toBeLessThan(3_000);
-    });
-
-    it('a body that fails before anyone reads it fails its first reader', async () => {
-      const from = await openAt((socket) => {
-        socket.write(headOf(body.length) + 'x');
-        setTimeout(() => reset(socket), 20);
-      });
-      const download = (await from.download('key'))!;
-      await sleep(100);
-      await expect(readDownload(download)).rejects.toEqual(error);
     });
   });
 
