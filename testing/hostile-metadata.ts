@@ -19,7 +19,7 @@ const loneSurrogate = Buffer.from([0xed, 0xa0, 0xbd]);
 const longTitle = `${'a'.repeat(199)}😀`;
 const longName = `${'b'.repeat(59)}😀`;
 /** Texts that once broke something; as bytes where they are no UTF-8. */
-export const hostileTexts: readonly (string | Buffer)[] = [
+const hostileTexts: readonly (string | Buffer)[] = [
   longTitle,
   longName,
   'ä'.repeat(500_000),

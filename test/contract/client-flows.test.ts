@@ -126,25 +126,6 @@ describe.skipIf(!inject('postgres'))('clients that are generated', () => {
     expect(await errorsOf(`${imports}export const request: ${type} = { ...${body}, hash: 5 };`)).toContain('TS2322');
   });
 
-  it('C28.2: both answers of a submission have a job_id', async () => {
-    const program = `${imports}
-    type Answers = operations['submitJob']['responses'];
-    export const idOf = (answer: Answers[200 | 202]['content']['application/json']): string => answer.job_id;`;
-    expect(await errorsOf(program)).toBe('');
-  });
-
-  it('C28.2: the results of a job and of a webhook have the shape of their type', async () => {
-    const program = `${imports}
-    export function coverOf(job: components['schemas']['Job' | 'WebhookEvent']): string | undefined {
-      // @ts-expect-error: only video:full has artifacts
-      job.results?.artifacts;
-      if (job.type === 'image:thumbnail') return job.results?.outputs[0]?.key;
-      if (job.type === 'video:transcode') return job.results?.streaming.master_playlist;
-      return job.type === 'video:full' ? job.results?.artifacts.cover?.key : job.results?.key;
-    }`;
-    expect(await errorsOf(program)).toBe('');
-  });
-
   it.skipIf(pythonGenerator === null)(
     'C28.2: the client of openapi-python-client is whole, imports, and leads a program through the whole flow',
     async () => {

@@ -36,21 +36,6 @@ describe.skipIf(!inject('postgres'))('the TypeScript client', () => {
     expect(await routesNotIn(service, await runScenario(variablesFor('ts', service, receiver.url)))).toEqual([]);
   });
 
-  it('the package as npm would publish it runs in a program of its own, with the types of each job', async () => {
-    const flow = `
-      import { Reelwright } from '@reelwright/client';
-      import { playbackToken } from '@reelwright/client/server';
-      const client = new Reelwright({ baseUrl: process.env['API'] ?? '', apiKey: process.env['API_KEY'] ?? '' });
-      const image = await client.waitFor(await client.submit({ type: 'image:thumbnail', hash: 'p', source: 'red.png' }));
-      const variant: string | undefined = image.results.outputs[0]?.variant;
-      // @ts-expect-error: an image has no playlist
-      image.results.streaming;
-      const cover = await client.waitFor(await client.submit({ type: 'video:cover', hash: 'p', source: 'clip.mp4' }));
-      const time: number = cover.results.timestamp_sec;
-      console.log(variant, time >= 0, (await playbackToken('p', 'a secret of sixteen', { expiresInSec: 1 })).length > 9);`;
-    expect(await runWithPackage({ 'flow.ts': flow })).toBe('thumb true true\n');
-  });
-
   it('the program in README.md, at most 12 lines, uploads a video, plays it and verifies its webhook', async () => {
     const page = await readFile(join(checkout, 'README.md'), 'utf8');
     const code = /^```ts sdk\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '';

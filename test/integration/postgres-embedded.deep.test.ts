@@ -59,8 +59,6 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   let outsideDir: string;
   let starters: Starter[];
 
-  const serverLog = () => readFile(join(dir, 'server.log'), 'utf8');
-
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'reelwright-embedded-'));
     await chmod(home, 0o755);
@@ -132,27 +130,6 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     const later = await start();
     expect(later).toBe(urls[0]);
     expect((await readdir(dir)).toSorted()).toEqual(['postgres', 'server.log']);
-  });
-
-  test('when several processes start a server on existing data, one starts and the others share it', async () => {
-    await start();
-    const tooLate = /lock file .* already exists/;
-    // Whether two of them meet is chance, so they are given several.
-    for (let round = 0; round < 20 && !tooLate.test(await serverLog()); round += 1) {
-      for (const starter of starters.splice(0)) await stop(starter);
-      const urls = await Promise.all([start(), start(), start(), start()]);
-      expect(new Set(urls).size).toBe(1);
-    }
-    expect(await serverLog()).toMatch(tooLate);
-  });
-
-  test('a process that only shares the server leaves it running', async () => {
-    const url = await start();
-    await start();
-    await stop(starters[1]);
-    expect(await isUp(url)).toBe(true);
-    await stop(starters[0]);
-    expect(await isUp(url)).toBe(false);
   });
 
   test.each(['SIGKILL', 'SIGTERM'] as const)('a starter that dies of %s takes its server along', async (signal) => {
@@ -239,26 +216,6 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
       const again = await start({ checkout, in: where });
       expect(await query(again, 'select n from kept')).toEqual([{ n: 42 }]);
       expect(await readdir(outsideDir)).toHaveLength(2);
-    },
-  );
-
-  test.skipIf(!isRoot)('root does not follow a pointer file to a folder of another owner', async () => {
-    await mkdir(dir, { mode: 0o700 });
-    await writeFile(join(dir, 'postgres-is-at'), '/etc\n');
-    await expect(start()).rejects.toThrow('does not name a folder of');
-  });
-
-  test.skipIf(!isRoot)(
-    'an ordinary user runs it from a checkout in a folder that only this user can read',
-    async () => {
-      const user = { uid: 65534, gid: 65534 };
-      const checkout = await copyCheckout(join(home, 'closed', 'checkout'));
-      await run('chown', ['-R', `${user.uid}:${user.gid}`, dirname(checkout)]);
-      await chmod(dirname(checkout), 0o700);
-      const url = await start({ checkout, in: join(checkout, '.reelwright/postgres'), as: user });
-      expect(await query(url, 'select 1 as n')).toEqual([{ n: 1 }]);
-      expect((await lstat(join(checkout, '.reelwright/postgres/postgres'))).uid).toBe(user.uid);
-      expect((await readdir(join(checkout, '.reelwright/postgres'))).toSorted()).toEqual(['postgres', 'server.log']);
     },
   );
 

@@ -94,20 +94,6 @@ describeStores('leases and claims', (stores) => {
     await sweeper.stop(AbortSignal.timeout(5_000));
   });
 
-  test.each([2, 10, 20])('a lease that ends in %i seconds is not taken, and one that has ended is', async (seconds) => {
-    const { id } = await claimedJob(stores.jobs);
-    const endsIn = (of: number) =>
-      stores.database.pool.query('update jobs set lease_expires_at = now() + make_interval(secs => $2) where id = $1', [
-        id,
-        of,
-      ]);
-    await endsIn(seconds);
-    expect(await stores.jobs.releaseLapsed()).toEqual([]);
-    expect(await stores.jobs.leaseState({ jobId: id, attempt: 1, owner: 'worker-1' })).toBe('held');
-    await endsIn(-0.001);
-    expect(await stores.jobs.releaseLapsed()).toMatchObject([{ jobId: id, attempt: 2 }]);
-  });
-
   describe('renewals', () => {
     test('the state of a lease is read without renewing it', async () => {
       const { id } = await claimedJob(stores.jobs);

@@ -23,7 +23,7 @@ interface WatchedBucket {
 
 describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3')?.dir)('an encrypted long video', () => {
   it('C24.11: WORK_BUCKET holds every working object, so that no clear byte is ever in the media bucket', async (context) => {
-    const { media, work, sources, left } = await encode(context, true);
+    const { media, work, sources, left } = await encode(context);
     expect([...(media?.clearKeys ?? [])]).toEqual([]);
     expect([...(media?.keys ?? [])].filter((key) => !key.startsWith('videos/'))).toEqual([]);
     expect(media?.keys.size).toBeGreaterThan(10);
@@ -31,19 +31,10 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3')?.dir)('
     expect(work?.clearKeys.size).toBeGreaterThan(0);
     expect([sources, left]).toEqual([[], []]);
   });
-
-  it('without WORK_BUCKET, the clear source of a chunk is in the media bucket until the chunk is encoded', async (context) => {
-    const { media, work, sources, left } = await encode(context, false);
-    const clearKeys = [...(media?.clearKeys ?? [])];
-    expect(clearKeys.length).toBeGreaterThan(0);
-    expect(clearKeys.filter((key) => !/^work\/[0-9a-f]{16}\/sources\/\d+\.nut$/.test(key))).toEqual([]);
-    expect([...(work?.keys ?? [])]).toEqual([]);
-    expect([sources, left]).toEqual([[], []]);
-  });
 });
 
 /** Encodes the video; what the buckets held meanwhile, and what they hold after its cleanup. */
-async function encode(context: TestContext, hasWorkBucket: boolean) {
+async function encode(context: TestContext) {
   const fleet = await openFleet(context);
   const { endpoint, dir, accessKeyId, secretAccessKey } = inject('s3')!;
   if (dir === null) throw new Error('the S3 server has no folder');
@@ -57,7 +48,7 @@ async function encode(context: TestContext, hasWorkBucket: boolean) {
     MEDIA_S3_ACCESS_KEY_ID: accessKeyId,
     MEDIA_S3_SECRET_ACCESS_KEY: secretAccessKey,
     CHUNK_LENGTH: '6s',
-    ...(hasWorkBucket ? { WORK_BUCKET: workBucket } : {}),
+    WORK_BUCKET: workBucket,
   };
   const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=20 -f lavfi -i sine=f=440:r=48000:d=20';
   const path = await sample('clear.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
