@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { chromiumPath, openLastingPage } from '../../testing/browser.ts';
-import { dropFile, enterConsole, focusedIn, goTo } from '../../testing/console-page.ts';
+import { dropFile, enterConsole, focusedIn } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 
 // What a person types into the forms of the console stays, and what is wrong with it stands at its field.
@@ -20,7 +20,6 @@ let folder: string;
 let png: Buffer;
 
 const state = () => page.locator('.upload [role=status]').innerText();
-const faults = () => page.locator('.field-fault:visible').allInnerTexts();
 
 describe.skipIf(chromiumPath === null)('the forms of the console', () => {
   beforeAll(async () => {
@@ -78,29 +77,5 @@ describe.skipIf(chromiumPath === null)('the forms of the console', () => {
       window.dispatchEvent(new DragEvent('dragover', { dataTransfer, bubbles: true, cancelable: true }));
     }`;
     await expect.poll(() => page.evaluate(takesText)).toBe(true);
-  });
-
-  it('C31.6: the page of images shows what an address gives, or at its field why it gives nothing', async () => {
-    await goTo(page, `#/images?key=${encodeURIComponent(imageKey)}`);
-    const result = page.locator('.view .stack > .stack');
-    await expect.poll(() => result.innerText()).toMatch(/64 × 48, image\/png, \d+ B, valid until/);
-    const show = () => page.click('text=Sign and show');
-    await page.fill('[name=w]', '32');
-    await page.selectOption('[name=f]', 'webp');
-    await show();
-    await expect.poll(() => result.innerText()).toMatch(/32 × 24, image\/webp, /);
-    await page.fill('[name=q]', '200');
-    await show();
-    await expect.poll(faults).toHaveLength(1);
-    await expect.poll(async () => [await focusedIn(page), await result.innerHTML()]).toEqual(['q', '']);
-    await page.fill('[name=q]', '');
-    await page.fill('[name=key]', 'images/ab/photo/0123456789abcdef/lost.png');
-    await show();
-    await expect.poll(() => result.innerText()).toContain('The server refuses it');
-    await expect.poll(() => faults()).toEqual([]);
-    await page.route('**/thumb/**', (route) => route.abort());
-    await show();
-    const summary = page.locator('.form .fault[role=alert]');
-    await expect.poll(() => summary.innerText()).toContain('cannot be reached');
   });
 });

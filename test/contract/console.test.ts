@@ -345,20 +345,6 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await expect.poll(() => faults.allInnerTexts()).toEqual([expect.stringContaining('This is not JSON')]);
   });
 
-  it('C31.6: the form submits a job and leads to its page', async () => {
-    const { page } = await enter('#/new');
-    await page.selectOption('[name=type]', 'video:cover');
-    await page.fill('[name=hash]', 'by-the-form');
-    await page.fill('[name=source]', 'missing.mp4');
-    await page.click('text=Submit the job');
-    await expect
-      .poll(() => page.locator('.field-fault:visible').innerText())
-      .toContain('Put the object into the source bucket');
-    await page.fill('[name=source]', 'clip.mp4');
-    await page.click('text=Submit the job');
-    await expect.poll(() => page.locator('.view h1').innerText()).toBe('by-the-form');
-  });
-
   it('C31.10: actions are shown of the routes that a server has, and of no other', async () => {
     const { page } = await enter(`#/jobs/${ids['completed']}`);
     await expect.poll(() => page.locator('text=Run again').count()).toBe(1);

@@ -16,7 +16,7 @@ import { onStage } from '../../testing/stage/stage.ts';
 // their form. test/integration/player-docs.deep.test.ts plays the pages, and player-element.test.ts the React example.
 
 const run = promisify(execFile);
-const [jq, terraform, actionlint] = ['jq', 'terraform', 'actionlint'].map((name) => findProgram(name));
+const jq = findProgram('jq');
 const assets = process.env['KUBEBUILDER_ASSETS'];
 const helm = findProgram('helm') ?? (assets === undefined ? null : join(assets, 'helm'));
 const example = (path: string) => join(checkout, 'examples', path);
@@ -77,18 +77,6 @@ describe.skipIf(!inject('postgres'))('examples that are programs', () => {
     expect((await fetch(`${service.url}/api/key/${hash}`, { headers })).status).toBe(200);
   });
 
-  it('node/submit.ts says what to do when it is refused', async () => {
-    await writeFile(join(folder, 'notes.txt'), 'no media');
-    const env = { ...environment(), API_KEY: 'not the key of this server' };
-    const refused = await run('node', ['node/submit.ts', 'notes.txt'], { cwd: folder, env }).catch(
-      (error: { code: number; stderr: string }) => error,
-    );
-    expect(refused).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^unauthorized: .*\. [A-Z].*\./) as string,
-    });
-  });
-
   it.skipIf(jq === null)('the steps of the workflow submit a job, wait for it, and fail with it', async () => {
     const { jobs } = parse(await text('github-action/transcode.yaml')) as {
       jobs: { transcode: { env: Record<string, string>; steps: { run: string }[] } };
@@ -142,16 +130,6 @@ describe('examples by their form', () => {
     expect(named.filter((path) => !path.startsWith('../')).toSorted()).toEqual(
       files.filter((path) => !helpers.includes(path)).toSorted(),
     );
-  });
-
-  it.skipIf(actionlint === null)('actionlint finds no fault of the workflow', async () => {
-    await run(actionlint ?? '', [example('github-action/transcode.yaml')]);
-  });
-
-  it.skipIf(terraform === null)('terraform reads main.tf, in the form that it writes', async () => {
-    const env = { ...process.env, TF_CLI_CONFIG_FILE: '/dev/null' };
-    expect((await run(terraform ?? '', ['fmt', '-check', '-diff', example('terraform')], { env })).stdout).toBe('');
-    expect(await text('terraform/main.tf')).toContain('/../../charts/reelwright"');
   });
 
   it('Flux and Argo CD get documents of their kinds, which install the chart of this repository', async () => {

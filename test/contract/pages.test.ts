@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath, desktop, keepScreenshot, openPage, phone } from '../../testing/browser.ts';
+import { chromiumPath, desktop, keepScreenshot, openPage } from '../../testing/browser.ts';
 import { faultsOf, originsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
@@ -80,25 +80,6 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     const status = page.locator('.live-responses-table tbody .response-col_status').first();
     await expect.poll(() => status.innerText()).toBe('200');
     expect(await page.locator('.curl').first().innerText()).toContain('/healthz');
-  });
-
-  it('C28.3: /docs fits a phone and follows the dark mode', async () => {
-    const { page } = await visit('/docs', phone);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await page.locator('.opblock').first().waitFor();
-    const background = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
-    await expect.poll(background).toBe('rgb(28, 32, 34)');
-    expect(await page.evaluate<number>(`document.documentElement.scrollWidth - innerWidth`)).toBe(0);
-    await keepScreenshot(page, 'docs-phone-dark');
-  });
-
-  it('C28.4: the home page is shown without a complaint', async () => {
-    const { page, errors, complaints } = await visit('/');
-    await page.click('text=Player');
-    expect(page.url()).toBe(`${api.url}/player/`);
-    expect([errors, complaints]).toEqual([[], []]);
-    await page.goBack();
-    await keepScreenshot(page, 'home');
   });
 
   it.each(['dark' as const, 'light' as const])(

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, openLastingPage, openPage } from '../../testing/browser.ts';
-import { messageOf } from '../../testing/player-page.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // The player page without a stream: its addresses, its rules, and what it shows before one plays.
@@ -15,23 +14,18 @@ afterAll(() => api.close());
 const tokenOf = (claims: object) => `${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;
 const failures: [what: string, status: number, token: string, kind: string, actions: string[], text: RegExp][] = [
   ['stream', 410, '', 'deleted', [], /^This stream was deleted/],
-  ['part', 410, '', 'deleted', [], /^This stream was deleted/],
   ['part', 404, '', 'part-404', ['retry'], /does not have it\. Playback goes on here/],
-  ['part', 503, '', 'part-503', ['retry'], /answered 503\. Playback goes on here/],
   ['part', 0, '', 'part-unreachable', ['retry'], /did not send it\. Playback goes on here/],
   ['key', 0, '', 'key-unreachable', ['retry'], /^The server cannot be reached/],
   ['key', 429, '', 'key-429', ['retry'], /^Too many requests .* in a minute/],
-  ['key', 500, '', 'key-500', ['retry'], /answered 500 for the key of this stream/],
   ['stream', 503, '', 'stream-503', ['retry'], /answered 503 for the stream/],
   ['key', 401, '', 'key-401', ['enter-token'], /needs a token/],
   ['key', 403, 'text', 'key-403', ['enter-token'], /It is not a playback token/],
   ['key', 403, tokenOf({ hash: 'ü', exp: 1 }), 'key-403', ['enter-token'], /made for another media \(“ü”\)/],
   ['key', 403, tokenOf({ hash: 'a', exp: 1 }), 'key-403', ['enter-token'], /It expired on .*(?:1970|1969)/],
-  ['key', 403, tokenOf({ hash: 'a', exp: 4e9 }), 'key-403', ['enter-token'], /Its signature is not valid/],
   ['key', 404, '', 'key-404', [], /No content key is stored for “a”/],
   ['key', 400, '', 'key-400', [], /^The key was refused .* 400/],
   ['stream', 404, '', 'stream-404', ['retry'], /No stream is published for “a”/],
-  ['stream', 403, '', 'stream-403', [], /^The stream was refused .* 403/],
 ];
 
 describe('the addresses of the player page', () => {
@@ -182,28 +176,5 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
       await page.reload();
       expect(await suggested()).toEqual([]);
     }
-  });
-
-  it.each([
-    ['shaka', 'vendor/shaka-player.js'],
-    ['hls', 'vendor/hls.js'],
-  ])('the page says so when the library of %s is missing', async (engine, file) => {
-    const page = await visit();
-    await page.route(`**/${file}`, (route) => route.abort());
-    await page.goto(`${api.url}/player/#hash=a&engine=${engine}`);
-    await page.reload();
-    await expect.poll(() => messageOf(page)).toMatch(/^page: The page failed/);
-  });
-
-  it('a stream that is given up while it loads leaves no sign of loading', async () => {
-    const page = await visit();
-    await page.route('**/master.m3u8', () => new Promise(() => undefined));
-    await page.evaluate(`location.hash = 'hash=a'`);
-    await expect.poll(() => page.locator('#spinner').isVisible()).toBe(true);
-    expect(await messageOf(page)).toBe('');
-    await page.evaluate(`location.hash = ''`);
-    await expect.poll(() => messageOf(page)).toMatch(/^nothing: No stream selected/);
-    expect(await page.locator('#spinner').isVisible()).toBe(false);
-    expect(await page.title()).toBe('Reelwright player');
   });
 });

@@ -111,20 +111,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the controls of t
     await waitForTime(page, 0.3);
   });
 
-  it('another player that is chosen goes on where the stream was paused, at the same speed', async () => {
-    const page = await visitPaused();
-    await page.keyboard.press('>');
-    await page.keyboard.press('5');
-    await page.selectOption('#engine', 'dash');
-    await expect.poll(() => page.evaluate('location.hash')).toContain('engine=dash');
-    await expect.poll(async () => (await stateOf(page)).time).toBeCloseTo(6, 0);
-    await expect.poll(() => page.isEnabled('#play')).toBe(true);
-    expect(
-      await page.evaluate(`(({ paused, playbackRate }) => [paused, playbackRate])(document.querySelector('video'))`),
-    ).toEqual([true, 1.25]);
-    await expect.poll(() => page.locator('#speed option:checked').innerText()).toBe('1.25 ×');
-  });
-
   it.each(['#play', '#mute', '#volume', '#seek', '#fullscreen', '#help-open'])(
     'the keyboard works after a click on %s',
     async (control) => {
@@ -175,20 +161,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the controls of t
     await expect.poll(() => page.evaluate('document.fullscreenElement')).toBeNull();
     await page.dblclick('#video', { position: { x: 40, y: 40 } });
     await expect.poll(() => page.evaluate(`document.fullscreenElement?.id`)).toBe('stage');
-  });
-
-  it('the quality menu keeps a rung that the player has given up, and marks it as not available', async () => {
-    const { page } = await visitPlayer({});
-    // A rung whose segments fail to load is dropped by Shaka Player for a while.
-    await page.route('**/video/r540_h264/seg_*.m4s', (route) => route.abort());
-    await page.fill('#pick', clear);
-    await page.click('#picker button');
-    const rung = page.locator('#quality option', { hasText: '540p ·' });
-    await expect.poll(() => rung.innerText()).toMatch(/not available now$/);
-    await expect.poll(() => rung.isDisabled()).toBe(true);
-    const labels = await page.locator('#quality option').allInnerTexts();
-    expect(labels.map((text) => text.split(' · ')[0])).toEqual([expect.stringMatching(/^Automatic/), '540p', '360p']);
-    await waitForTime(page, 0.3);
   });
 
   it('an error offers what helps: the token field, the other player, another try', async () => {

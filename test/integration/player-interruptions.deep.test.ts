@@ -79,15 +79,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       expect(await messageOf(page)).toBe('');
     });
 
-    it('playback goes on by itself when a part is there again', async () => {
-      // hls.js makes no further try of its own.
-      const page = await visit({ hash: clear, engine: 'hls' });
-      const stopped = await playToTheEnd(page, /^part-unreachable: /);
-      await page.unroute(later);
-      await waitForTime(page, stopped + 1);
-      expect(await messageOf(page)).toBe('');
-    });
-
     it.each(engines)(
       'in %s a stream whose first part cannot be loaded says so, and begins when it can',
       async (engine) => {

@@ -186,19 +186,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
     expect(await isPaused()).toBe(false);
   });
 
-  it('the page plays a pasted job of the API', async () => {
-    const { page } = await visitPlayer({});
-    await expect.poll(() => messageOf(page)).toMatch(/^nothing: /);
-    const job = { job_id: bars.jobId, hash: bars.encrypted, status: 'completed', results: bars.results };
-    await page.fill('#pick', JSON.stringify(job, null, 2));
-    await page.fill('#token', tokenFor(bars.encrypted));
-    await page.click('#picker button');
-    await waitForTime(page, 1);
-    await page.fill('#pick', JSON.stringify({ hash: 'x', type: 'image:thumbnail', status: 'completed', results: {} }));
-    await page.click('#picker button');
-    await expect.poll(() => page.locator('#picker-fault').innerText()).toContain('has no stream');
-  });
-
   it('the page fits a phone: no horizontal scrolling, and touch targets of 44 pixels', async () => {
     const small = { width: 320, height: 640 };
     const { page } = await visitPlayer(withToken(bars.encrypted), small);

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
-import { makeChunked } from '../../testing/chunked.ts';
 import { changedSample, probeStreams, runTool, sample } from '../../testing/media.ts';
 import { useImageFfmpeg } from '../../testing/image-ffmpeg.ts';
 import { removeRigs, run, runnerRig, type RunnerRig, wholeTrack } from '../../testing/runner.ts';
@@ -117,27 +116,10 @@ describe('audio whose parameters change on the way', () => {
     expect(made.warnings).not.toContain('audio_length_differs');
   });
 
-  it('audio that changes keeps its time in a chunked encode too', async () => {
-    const made = await makeChunked(await stereoAnd51());
-    const { halves } = await heard(await trackOf(made.rig, made.results), [300, 600, 900, 1200]);
-    expect(halves).toEqual(eight(300, 600, 900, 1200));
-  });
-
   it('audio that changes is measured whole where the profile sets its loudness', async () => {
     const made = await streamed(await stereoAnd51(), byName.get('loud'));
     const { halves } = await heard(await trackOf(made.rig, made.results), [300, 600, 900, 1200]);
     expect(halves).toEqual(eight(300, 600, 900, 1200));
     expect(made.results.audio_tracks[0]?.loudness?.integrated_lufs).toBeCloseTo(-16, 0);
-  });
-
-  it('an audio-only source that changes is a stream of its own length', async () => {
-    const parts = [
-      await sample('adts-1.aac', '-f lavfi -i sine=300:sample_rate=48000:duration=4 -c:a aac -ac 1'),
-      await sample('adts-2.aac', '-f lavfi -i sine=600:sample_rate=48000:duration=4 -c:a aac -ac 2'),
-    ];
-    const made = await streamed(await joined('adts-switches.aac', parts), byName.get('audio'));
-    const { halves } = await heard(await trackOf(made.rig, made.results), [300, 600]);
-    expect(halves.slice(0, 16)).toEqual(eight(300, 600));
-    expect(halves.length).toBeLessThan(18);
   });
 });

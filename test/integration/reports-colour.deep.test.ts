@@ -63,18 +63,4 @@ describe('palettes and transparency', () => {
     const expected = (await colours(source)).map((rgb) => near(...rgb));
     expect(await colours((await transcode(source)).path)).toEqual(expected);
   });
-
-  it.each(['libvpx', 'libvpx-vp9'])(
-    'a transparent WebM by %s lies over black, in a stream and in a cover',
-    async (codec) => {
-      const alpha = "format=yuva420p,geq=lum='lum(X,Y)':cb=128:cr=128:a='if(lt(X,160),0,255)'";
-      const source = await sample(
-        `transparent-${codec}.webm`,
-        `-f lavfi -i color=white:size=320x180:rate=25:duration=2,${alpha} -c:v ${codec} -pix_fmt yuva420p -auto-alt-ref 0`,
-      );
-      const blackAndWhite = [near(0, 0, 0), near(254, 254, 254)];
-      expect(await colours((await transcode(source)).path)).toEqual(blackAndWhite);
-      expect(await colours((await coverOf(source)).path)).toEqual(blackAndWhite);
-    },
-  );
 });

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { decodedFrames, wrongFrames } from '../../testing/decoded-frames.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { useImageFfmpeg } from '../../testing/image-ffmpeg.ts';
 import { sample } from '../../testing/media.ts';
@@ -17,20 +16,6 @@ const base = () =>
     'reports-base.mp4',
     '-f lavfi -i testsrc2=size=320x180:rate=25:duration=4 -f lavfi -i sine=300:sample_rate=48000:duration=4 -c:v libx264 -preset ultrafast -pix_fmt yuv420p -g 25 -c:a aac',
   );
-
-describe('several video streams', () => {
-  it('the video is streamed where a preview image comes before it, with a warning', async () => {
-    const clip = await base();
-    const source = await sample(
-      'image-first.mp4',
-      `-f lavfi -i testsrc=size=160x90:rate=1:duration=1 -i ${clip} -map 0:v -map 1 -c copy -c:v:0 mjpeg -pix_fmt:v:0 yuvj420p -disposition:v:0 default -disposition:v:1 default`,
-    );
-    const made = await transcode(source);
-    expect(wrongFrames(await decodedFrames(made.path), await decodedFrames(clip))).toEqual([]);
-    expect([made.stream.width, made.stream.nb_read_packets]).toEqual([320, '100']);
-    expect(made.warnings).toEqual(['video_streams_left_out']);
-  });
-});
 
 describe('attachments', () => {
   it('a Matroska file with seventy fonts is streamed', async () => {

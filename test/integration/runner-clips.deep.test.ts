@@ -79,15 +79,14 @@ describe('lengths in headers', () => {
     expect([stream.nb_read_packets, warnings]).toEqual(['90', ['shorter_than_stated']]);
   });
 
-  it.each([
-    ['Matroska', 'mkv', `${x264} -c:a flac`],
-    ['FLV', 'flv', `${x264} -c:a aac`],
-    ['MXF', 'mxf', '-r 30 -pix_fmt yuv420p -c:v mpeg2video -q:v 3 -c:a pcm_s16le'],
-  ])('%s that was cut off in the middle is corrupt_input', async (_, extension, codecs) => {
-    const whole = await sample(`whole.${extension}`, `${moving(4)} ${tone(4)} ${codecs}`);
-    const half = await changedSample(`cut.${extension}`, whole, (bytes) => bytes.subarray(0, bytes.length >> 1));
-    expect(await refusal(half)).toEqual([10, 'corrupt_input', false]);
-  });
+  it.each([['Matroska', 'mkv', `${x264} -c:a flac`]])(
+    '%s that was cut off in the middle is corrupt_input',
+    async (_, extension, codecs) => {
+      const whole = await sample(`whole.${extension}`, `${moving(4)} ${tone(4)} ${codecs}`);
+      const half = await changedSample(`cut.${extension}`, whole, (bytes) => bytes.subarray(0, bytes.length >> 1));
+      expect(await refusal(half)).toEqual([10, 'corrupt_input', false]);
+    },
+  );
 
   it('an MP4 whose index was not written says so', async () => {
     const whole = await sample('whole-index-last.mp4', `${moving(2)} ${x264}`);
@@ -116,16 +115,6 @@ describe('clips that were trimmed without a key frame', () => {
 });
 
 describe('times', () => {
-  it('FLV without metadata whose audio is longer than its video completes', async () => {
-    const path = await sample(
-      'longer-audio.flv',
-      `${moving(1)} ${tone(1.1)} -c:v flv -q:v 3 -c:a libmp3lame -ar 44100 -flvflags no_metadata`,
-    );
-    const { results, warnings } = await played(path);
-    expect(warnings).toEqual([]);
-    expect(results.source.duration_sec).toBeGreaterThan(1.1);
-  });
-
   it.each([
     ['Matroska', 'mkv', '-c copy'],
     ['MP4', 'mp4', '-c:v copy -c:a aac -video_track_timescale 1000'],
@@ -152,13 +141,13 @@ describe('times', () => {
     expect(wrongFrames(await decodedFrames(made.path), await decodedFrames(path))).toEqual([]);
   });
 
-  it.each([
-    ['H.264', `${x264} -bf 2 -g 20 -x264-params b-pyramid=normal`],
-    ['MPEG-4', '-c:v mpeg4 -q:v 3 -bf 2 -g 20'],
-  ])('AVI with B-frames of %s, whose packets have no times, shows all of its frames', async (name, codec) => {
-    const path = await sample(`untimed-${name}.avi`, `${moving(2)} ${codec}`);
-    const made = await transcode(path);
-    expect(made.stream.nb_read_packets).toBe('60');
-    expect(wrongFrames(await decodedFrames(made.path), await decodedFrames(path))).toEqual([]);
-  });
+  it.each([['H.264', `${x264} -bf 2 -g 20 -x264-params b-pyramid=normal`]])(
+    'AVI with B-frames of %s, whose packets have no times, shows all of its frames',
+    async (name, codec) => {
+      const path = await sample(`untimed-${name}.avi`, `${moving(2)} ${codec}`);
+      const made = await transcode(path);
+      expect(made.stream.nb_read_packets).toBe('60');
+      expect(wrongFrames(await decodedFrames(made.path), await decodedFrames(path))).toEqual([]);
+    },
+  );
 });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { changedSample, colourAt, runTool, sample } from '../../testing/media.ts';
@@ -10,29 +9,11 @@ import { transcode } from '../../testing/transcode.ts';
 
 afterAll(removeRigs);
 
-const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
-
 async function problemOf(source: string | { content: Buffer }) {
   const rig = await runnerRig('video:transcode', source);
   const { error } = await run(rig, ['all']);
   return [error?.code, error?.message];
 }
-
-describe('protected sources', () => {
-  const clearArgs = `-f lavfi -i testsrc2=s=320x180:r=25:d=2 ${x264}`;
-  const [kid, key] = ['00112233445566778899aabbccddeeff', 'ffeeddccbbaa99887766554433221100'];
-  const refused = ['unsupported_media', 'The source is protected: it is encrypted and its key is not known.'];
-
-  it('an MP4 that is encrypted by Common Encryption is unsupported_media and named as protected', async () => {
-    const clear = await sample('clear.mp4', clearArgs);
-    const rig = await runnerRig('video:transcode', clear);
-    const path = join(rig.dir, 'protected.mp4');
-    const keys = ['--enable_raw_key_encryption', '--keys', `label=:key_id=${kid}:key=${key}`];
-    const scheme = ['--protection_scheme', 'cenc', '--clear_lead', '0'];
-    await runTool('packager', [`in=${clear},stream=video,output=${path}`, ...keys, ...scheme]);
-    expect(await problemOf(path)).toEqual(refused);
-  });
-});
 
 /** An animated WebP of two frames. */
 async function animation(width: number, height: number): Promise<Buffer> {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Parser } from 'm3u8-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
@@ -153,40 +152,6 @@ describe('video:transcode', () => {
       const [stream] = await probeStreams(await wholeTrack(rig, track));
       expect(stream).toMatchObject({ codec_name: 'aac', profile: 'LC', channels: 2, sample_rate: '48000' });
     }
-  });
-
-  it('an independent parser reads the master, with measured bandwidth and one default', async () => {
-    const parser = new Parser();
-    const text = await readFile(await masterOf(), 'utf8');
-    parser.push(text);
-    parser.end();
-    const { playlists, mediaGroups } = parser.manifest;
-    expect(playlists.map(({ uri }: { uri: string }) => uri)).toEqual([
-      'video/r540_h264/playlist.m3u8',
-      'video/r360_h264/playlist.m3u8',
-      'audio/audio_en_aac_2ch/playlist.m3u8',
-    ]);
-    expect(
-      Object.entries(mediaGroups.AUDIO['audio'] ?? {}).map(([name, { language, default: isDefault }]) => [
-        name,
-        language,
-        isDefault,
-      ]),
-    ).toEqual([
-      ['English', 'en', true],
-      ['German', 'de', false],
-    ]);
-    const audioMax = Math.max(...results.audio_tracks.map(({ bitrate }) => bitrate));
-    for (const [index, track] of results.video_tracks.entries()) {
-      const attributes = playlists[index]?.attributes;
-      const expected = track.bitrate + audioMax;
-      expect(attributes?.['AVERAGE-BANDWIDTH']).toBe(String(expected));
-      expect(attributes?.BANDWIDTH).toBeGreaterThanOrEqual(expected);
-      expect(attributes?.BANDWIDTH).toBeLessThan(expected * 2);
-      expect(attributes?.RESOLUTION).toEqual({ width: track.width, height: track.height });
-      expect(attributes?.CODECS).toMatch(/^avc1\.[0-9a-f]{6},mp4a\.40\.2$/);
-    }
-    expect(text.match(/#EXT-X-I-FRAME-STREAM-INF/g)).toHaveLength(2);
   });
 
   it('the I-frame playlist lists every IDR of the grid', async () => {

@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets } from '../../demo/data-folder.ts';
@@ -112,22 +111,6 @@ describe('docs/guides/tutorial.md', () => {
       ({ status, receipt: found }) => status === 'deleted' && found !== null,
       30_000,
     );
-  });
-
-  it('the receiver of the tutorial refuses a forged webhook', async () => {
-    const script = `
-      process.env.WEBHOOK_SECRET = 'whsec_${btoa('a secret of the tests')}';
-      await import('${join(checkout, 'examples/tutorial/webhook.mjs')}');
-      const headers = { 'webhook-id': 'a', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)) };
-      const statuses = [];
-      for (const signature of [{}, { 'webhook-signature': 'v1,' + 'A'.repeat(43) + '=' }]) {
-        const init = { method: 'POST', body: '{}', headers: { ...headers, ...signature } };
-        statuses.push((await fetch('http://127.0.0.1:4000/', init)).status);
-      }
-      console.log(statuses.join());
-      process.exit();`;
-    const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', script]);
-    expect(stdout.trim().split('\n').at(-1)).toBe('403,403');
   });
 });
 
