@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { adopt } from '#jobs/submission/adopt.ts';
-import { completeUpload } from '#jobs/uploads/complete.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
-import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
 import { mediaDeletionTask } from '../../controller/upkeep/media-deletion.ts';
 import { retentionTasks } from '../../controller/upkeep/retention.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
-import { fileOf, mebibyte, newFolder } from './imports-rig.ts';
+import { newFolder } from './imports-rig.ts';
 
 // Where two features meet: a deletion and an equal submission, a pool and a retry, two retentions of one job.
 
@@ -68,16 +64,6 @@ async function stream(hash: string) {
 }
 
 describe('a deletion of a media', () => {
-  it('C29.15: what is submitted again meanwhile is made again, also where an equal job had completed', async () => {
-    const hash = newHash();
-    const { id, body } = await thumbnail(hash);
-    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
-    const again = await api.submit(body);
-    expect([again.status, again.json.status]).toEqual([202, 'queued']);
-    expect(again.json.job_id).not.toBe(id);
-    await api.call(`/api/jobs/${again.json.job_id}/cancel`, { method: 'POST' });
-  });
-
   it('goes on where a media that expires has lost its jobs to two retentions at once', async () => {
     const hash = newHash();
     const jobs = [await thumbnail(hash), await thumbnail(hash, 'b.jpg')];
@@ -271,25 +257,6 @@ describe('uploads', () => {
       await Promise.all(bodies.map((body) => bucket.parts.put(multipart, 1, { body, sizeBytes: body.length })));
       expect(await bucket.parts.list(multipart)).toHaveLength(1);
     }
-    await bucket.close();
-  });
-
-  it('a completion that was cut off after the object leaves no parts', async () => {
-    const store = await newFolder();
-    const bucket = bucketOf(store);
-    const rows = new UploadStore(api.d.database);
-    const [id, file] = [randomUUID(), fileOf(2 * mebibyte)];
-    const source = `uploads/${id}/a.mp4`;
-    const row = { id, keyId: 'k', name: 'a.mp4', source, sizeBytes: file.length, partSizeBytes: 8 * mebibyte };
-    await rows.insert({ ...row, contentType: null, sha256: null }, { expiryMs: dayMs, openMax: 10 });
-    const multipart = await bucket.parts.begin(source, { contentType: 'video/mp4' });
-    await rows.setMultipart(id, multipart);
-    await bucket.parts.put({ key: source, id: multipart }, 1, { body: file, sizeBytes: file.length });
-    await rows.beginCompletion(id, dayMs);
-    await bucket.objects.put(source, file, { contentType: 'video/mp4' });
-    expect(await completeUpload({ rows, bucket, log: api.d.log }, id)).toMatchObject({ status: 'completed' });
-    const parts = join(store.dir ?? '', '.reelwright/uploads', multipart);
-    expect(await readdir(parts).catch(() => [])).toEqual([]);
     await bucket.close();
   });
 });

@@ -7,17 +7,17 @@ import { type CommandLine, openCommandLine } from '../../testing/command-line.ts
 // The command line against a server that is not what it seems: every text of its answers would steer a terminal.
 
 const hostile = '\u001B]0;title\u0007\u009B2J\u202Edesrever';
-const job = (id: string, status: string) => ({
+const job = (id: string) => ({
   job_id: id,
   type: hostile,
   hash: hostile,
-  status: `${status}${status === 'processing' ? '' : hostile}`,
+  status: 'processing',
   phase: hostile,
   progress: 10,
   eta: null,
   reason: null,
-  results: status === 'completed' ? { key: hostile } : null,
-  error: status === 'failed' ? { code: hostile, message: hostile, retryable: true } : null,
+  results: null,
+  error: null,
   attempt: 1,
   profile: hostile,
   created_at: '2026-11-27T00:00:00.000Z',
@@ -32,15 +32,10 @@ let cli: CommandLine;
 /** Questions of `listen` for what is new. */
 let asked = 0;
 
-function answerTo(method: string, { pathname, searchParams }: URL): { status: number; body: unknown } {
-  if (pathname.endsWith('/cancel')) return { status: 200, body: job('1', 'cancelled') };
-  if (pathname.endsWith('/retry')) return { status: 200, body: { jobs: [job('1', 'queued')] } };
-  if (pathname.endsWith('/rerun')) return { status: 202, body: job('1', 'queued') };
-  if (pathname === '/api/jobs' && method === 'POST') return { status: 200, body: job('1', 'queued') };
+function answerTo({ pathname, searchParams }: URL): { status: number; body: unknown } {
   if (pathname.startsWith('/api/jobs/lost')) return missing;
-  if (pathname === '/api/jobs/1') return { status: 200, body: job('1', 'completed') };
   if (pathname === '/api/jobs' && searchParams.get('status') === 'processing')
-    return { status: 200, body: { jobs: [job('lost', 'processing'), job('held', 'processing')], next_cursor: null } };
+    return { status: 200, body: { jobs: [job('lost'), job('held')], next_cursor: null } };
   if (pathname === '/api/jobs' && searchParams.get('limit') === '20' && ++asked > 2) return refused;
   if (pathname === '/api/jobs') return { status: 200, body: { jobs: [], next_cursor: null } };
   return missing;
@@ -50,17 +45,12 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     request.resume();
     const url = new URL(request.url ?? '', 'http://server');
-    if (url.pathname === '/api/jobs/2/events') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(['processing', 'failed'].map((status) => event(job('2', status))).join(''));
-      return;
-    }
     // A stream that stays open.
     if (url.pathname === '/api/jobs/held/events') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(event(job('held', 'processing')));
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(event(job('held')));
       return;
     }
-    const { status, body } = answerTo(request.method ?? '', url);
+    const { status, body } = answerTo(url);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -74,7 +64,7 @@ afterAll(async () => {
 });
 
 const event = (shown: ReturnType<typeof job>) =>
-  `id: ${shown.updated_at}\nevent: job\ndata: ${JSON.stringify({ ...shown, status: shown.status.split('\u001B')[0] })}\n\n`;
+  `id: ${shown.updated_at}\nevent: job\ndata: ${JSON.stringify(shown)}\n\n`;
 
 /** What a terminal obeys, but the clearing of a line by the bar of this program. */
 function steering(text: string): string[] {
@@ -82,20 +72,6 @@ function steering(text: string): string[] {
   // oxlint-disable-next-line no-control-regex -- it is what must not be there
   return own.match(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/g) ?? [];
 }
-
-it.each([
-  [['cancel', '1'], 0],
-  [['retry', '1'], 0],
-  [['rerun', '1'], 0],
-  [['submit', 'key.mp4', '--type', 'video:cover'], 0],
-  [['job', '1'], 0],
-  [['watch', '2'], 10],
-  [['media', 'x'], 1],
-] as const)('reelwright %j prints nothing of a server that would steer a terminal', async (args, code) => {
-  const shown = await cli.run(args, { onTerminal: true });
-  expect([steering(shown.stdout), shown.code]).toEqual([[], code]);
-  expect(shown.stdout).toContain(']0;title');
-});
 
 it('listen says which jobs it does not follow any longer, and at an early end which it had not heard of', async () => {
   const { code, stderr } = await cli.run(['listen', '--forward', `${receiver}/hook`]);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -51,8 +51,6 @@ async function errorsOf(program: string): Promise<string> {
     (error: { stdout: string }) => error.stdout,
   );
 }
-
-const imports = `import type { components, operations } from './service.ts';\n`;
 
 /** Strict TypeScript that uses nothing but generated types and `fetch`. */
 const typescriptFlow = `
@@ -116,14 +114,6 @@ describe.skipIf(!inject('postgres'))('clients that are generated', () => {
   it('C28.2: types of openapi-typescript compile strictly and lead a program through the whole flow', async () => {
     expect(await errorsOf(typescriptFlow)).toBe('');
     expect((await run('node', ['client.ts'], { cwd: folder, env })).stdout).toBe('done\n');
-  });
-
-  it('C28.2: the first request of docs/guides/getting-started.md has the type of a submission', async () => {
-    const page = await readFile(join(checkout, 'docs/guides/getting-started.md'), 'utf8');
-    const body = /-d '(\{.*\})'/.exec(page)?.[1] ?? 'no request';
-    const type = `operations['submitJob']['requestBody']['content']['application/json']`;
-    expect(await errorsOf(`${imports}export const request: ${type} = ${body};`)).toBe('');
-    expect(await errorsOf(`${imports}export const request: ${type} = { ...${body}, hash: 5 };`)).toContain('TS2322');
   });
 
   it.skipIf(pythonGenerator === null)(

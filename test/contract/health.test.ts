@@ -35,13 +35,6 @@ const request = async (n: number) => {
 const seriesOf = async () => new Set((await api.raw('/metrics')).text.match(/^svc_\S+(?= )/gm));
 
 describe('`GET /healthz`', () => {
-  // It answers in each test of `/readyz` below as well, while something fails.
-  it('C25.1: /healthz answers 200 with OK while the process lives', async () => {
-    const answer = await api.raw('/healthz');
-    expect([answer.status, answer.text]).toEqual([200, 'OK']);
-    expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
-  });
-
   it('C25.1: /healthz answers at once with OK while nothing that the process depends on answers', async () => {
     const other = await startApi();
     try {

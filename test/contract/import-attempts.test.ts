@@ -115,11 +115,6 @@ describe('an import that is cancelled while its object is made', () => {
     const [row] = (await api.d.database.pool.query<{ minutes: string; cleaned_up_at: Date | null }>(query, [id])).rows;
     return [Math.round(Number(row?.minutes)), row?.cleaned_up_at ?? null];
   };
-  const released = (id: string) =>
-    until(
-      () => leaseOf(api, id),
-      (lease) => lease === null,
-    );
 
   it('C30.24: its object is removed, also when it appears after the cleanup of a lapsed lease', async () => {
     const { id, source, finish } = await cancelledWhileJoined(api);
@@ -130,14 +125,6 @@ describe('an import that is cancelled while its object is made', () => {
     await api.bucket.objects.put(source, 'joined', { contentType: 'video/mp4' });
     finish();
     await due(id);
-    await cleanUp();
-    expect([await isNothingLeft(api, id), (await dueInMinutes(id))[1]]).toEqual([true, expect.any(Date)]);
-  });
-
-  it('C30.24: its object is removed by the next cleanup when its attempt ends before that', async () => {
-    const { id, finish } = await cancelledWhileJoined(api);
-    finish();
-    await released(id);
     await cleanUp();
     expect([await isNothingLeft(api, id), (await dueInMinutes(id))[1]]).toEqual([true, expect.any(Date)]);
   });
@@ -153,9 +140,7 @@ describe('what ends an import, and what does not', () => {
 
   it.each([
     ['smaller, by the same ETag', 18 * mebibyte, '"v1"'],
-    ['larger, by the same ETag', 22 * mebibyte, '"v1"'],
     ['as large, by another ETag', 20 * mebibyte, '"v2"'],
-    ['as large, without an ETag', 20 * mebibyte, undefined],
     ['as large, by a weak ETag', 20 * mebibyte, 'W/"v1"'],
   ])(
     'C30.20: a range of a file that is %s now, whatever its server makes of If-Range, is not taken',
@@ -214,7 +199,6 @@ describe('what an earlier attempt left', () => {
 
   // Three whole parts and the rest.
   const file = fileOf(25 * mebibyte);
-  const whole = file.subarray(0, partBytes);
 
   /** An import of which an attempt noted the file, and did more; the next one is due. */
   async function interrupted(
@@ -255,15 +239,6 @@ describe('what an earlier attempt left', () => {
       `bytes=${2 * partBytes}-`,
     ],
     [
-      'does not count a part after one that is missing',
-      '"v1"',
-      [
-        [1, partBytes],
-        [3, partBytes],
-      ],
-      `bytes=${partBytes}-`,
-    ],
-    [
       'does not count a part that is not whole',
       '"v1"',
       [
@@ -284,21 +259,6 @@ describe('what an earlier attempt left', () => {
     expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
     expect((await stored(api, source))?.equals(file)).toBe(true);
     expect(server.requests.map((request) => request.range)).toEqual([range]);
-  });
-
-  it('C30.20: a rest with more bytes than its range has fails, and nothing of it stays', async () => {
-    const server = await serve(api, file, (_request, response) => {
-      const range = `bytes ${partBytes}-${file.length - 1}/${file.length}`;
-      response.writeHead(206, { 'content-range': range, etag: '"v1"' });
-      response.write(file.subarray(partBytes));
-      return response.end('more') === response;
-    });
-    const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', (of) => put(of, 1, whole));
-    expect((await reached(api, id, 'failed')).error).toMatchObject({ code: 'bad_answer' });
-    await until(
-      () => isNothingLeft(api, id),
-      (isLeft) => isLeft,
-    );
   });
 
   it('C30.22: an object of another size than an import stored is not its own, and stays', async () => {

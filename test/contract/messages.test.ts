@@ -51,8 +51,6 @@ describe('messages of refused requests', () => {
   it.each([
     ['a missing field', { type: job.type, hash: 'h' }, '/source', 'is required'],
     ['a null', { ...job, callback_url: null }, '/callback_url', 'must be a string, not null'],
-    ['a number for a string', { ...job, hash: 7 }, '/hash', 'must be a string, not a number'],
-    ['an empty source', { ...job, source: '' }, '/source', 'must not be empty'],
     [
       'an unknown type',
       { ...job, type: 'video:gif' },
@@ -64,13 +62,6 @@ describe('messages of refused requests', () => {
       { ...job, type: 'video:preview', options: { width: 4096 } },
       '/options/width',
       'must be at most 1280',
-    ],
-    ['a fraction', { ...job, type: 'video:preview', options: { fps: 2.5 } }, '/options/fps', 'must be a whole number'],
-    [
-      'no outputs',
-      { ...job, type: 'image:thumbnail', options: { outputs: [] } },
-      '/options/outputs',
-      'must have at least 1 item',
     ],
     [
       'an option of a nested schema',
@@ -96,21 +87,8 @@ describe('messages of refused requests', () => {
       '/source',
       '"s3://uploads/a.mp4" does not exist in the source bucket: it is a URL, so give the object key alone, without scheme and bucket',
     ],
-    ['a missing source', job, '/source', '"a.mp4" does not exist in the source bucket'],
     ['an empty body', undefined, '', 'the body is empty; send a JSON object'],
-    [
-      'an option of the first output',
-      { ...job, type: 'image:thumbnail', options: { width: 300 } },
-      '/options/width',
-      'is not a known field; known here: outputs; did you mean /options/outputs/0/width?',
-    ],
     ['an empty video', { ...job, source: 'empty.mp4' }, '/source', 'is an empty object (0 bytes); upload it again'],
-    [
-      'an empty image',
-      { ...job, type: 'image:thumbnail', source: 'empty.mp4' },
-      '/source',
-      'is an empty object (0 bytes); upload it again',
-    ],
     [
       'a video for image:thumbnail',
       { ...job, type: 'image:thumbnail', source: 'video.mkv' },

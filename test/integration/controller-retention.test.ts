@@ -257,15 +257,6 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect(await keys()).toEqual([initOf(replaced), initOf(last)].toSorted());
     });
 
-    it('the last stream of a hash goes with its old job when it was made of several chunks', async () => {
-      const shared = '0123456789abcdef';
-      await end(await submit(), 30, streamIn(shared));
-      await put(initIn(shared));
-      await publish(shared);
-      await run({ jobRetentionMs: 7 * dayMs });
-      expect(await keys()).toEqual([]);
-    });
-
     it('the stream of an old job stays while a job of the same source may go on with it', async () => {
       const shared = '0123456789abcdef';
       const old = await submit();

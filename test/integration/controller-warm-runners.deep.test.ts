@@ -82,14 +82,6 @@ describe.skipIf(!inject('postgres'))('a kept runner', () => {
     expect(await rig.finished(other)).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('a job over its deadline ends with its kept runner', async () => {
-    rig.startWorker({ jobDeadlineMs: 3_000, jobAttempts: 1 });
-    const id = await rig.submit('slow-60000', image);
-    const [job] = await running(1);
-    expect(await rig.finished(id)).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } });
-    expect(await processesOf(job?.tmpdir)).toEqual([]);
-  });
-
   it('C12.10: a stopped worker leaves no kept runner, and an interrupted image job costs no attempt', async () => {
     const worker = rig.startWorker({ workerConcurrency: 2 });
     await inTurn('ok');

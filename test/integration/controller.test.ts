@@ -6,9 +6,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { defaultDocument } from '#domain/media/profiles.ts';
-import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { masterKey, revisionOf } from '#domain/media/object-keys.ts';
 import { findIsolation } from '#platform/commands/isolation.ts';
-import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
+import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 const readOnly = join(tmpdir(), 'reelwright-isolation');
 const isolation = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, readOnly });
@@ -235,31 +235,6 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     await rig.jobs.claim({ ...vanished, jobId: id, leaseMs: 500 });
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
-
-  it('a job that a vanished worker finished and did not record is completed without running again', async () => {
-    const id = await rig.submit('ok', { ticket: false });
-    await rig.jobs.claim({ ...vanished, jobId: id, leaseMs: 60_000 });
-    const { hash } = await rig.find(id);
-    const rev = revisionOf(id, 1);
-    const key = videoKey(hash, rev, 'cover.jpg');
-    await rig.media.put(key, 'cover', { contentType: 'image/jpeg' });
-    const manifest = {
-      v: 1,
-      job_id: id,
-      attempt: 1,
-      type: 'video:cover',
-      hash,
-      rev,
-      status: 'completed',
-      error: null,
-      results: { key, format: 'jpg', size: 5, width: 2, height: 2, timestamp_sec: 0 },
-      objects: [{ key, size: 5, sha256: '0'.repeat(64) }],
-    };
-    await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
-    await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 0 });
-    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, results: { key } });
-    expect((await rig.notes()).filter(({ job }) => job === id)).toEqual([]);
-  });
 });
 
 describe.skipIf(!inject('postgres'))('two workers', () => {
@@ -268,22 +243,6 @@ describe.skipIf(!inject('postgres'))('two workers', () => {
     rig = await openRig();
   });
   afterEach(() => rig.close());
-
-  it('a queue never has more running jobs than its pool has slots, and each attempt runs once', async () => {
-    const concurrency = { workerConcurrency: 1, largeWorkerConcurrency: 1, leaseMs: 15_000 };
-    rig.startWorker(concurrency);
-    rig.startWorker(concurrency);
-    const submit = (queue: 'default' | 'video:large') => rig.submit('slow-100', { queue });
-    const normal = await Promise.all(Array.from({ length: 6 }, () => submit('default')));
-    const large = await Promise.all(Array.from({ length: 4 }, () => submit('video:large')));
-    for (const id of [...normal, ...large])
-      expect(await rig.finished(id, 60_000)).toMatchObject({ status: 'completed' });
-    const notes = await rig.notes();
-    expect(mostAtOnce(notes, ({ job }) => normal.includes(job))).toBeLessThanOrEqual(2);
-    expect(mostAtOnce(notes, ({ job }) => large.includes(job))).toBeLessThanOrEqual(2);
-    const begun = notes.filter(({ what, step }) => what === 'begin' && step === 'process').map(({ job }) => job);
-    expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
-  });
 
   it('C12.10: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
     const first = rig.startWorker();

@@ -164,17 +164,4 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     await database.close();
     expect((await askKey(program)).status).toBe(404);
   });
-
-  it.each([{ REDIS_URL: '' }, { REDIS_URL: 'embedded:' }])(
-    'a delivery server with %o counts the limit on keys in its process and writes no counter',
-    async (redis) => {
-      const program = await startProgram({ env: { ...env, ...redis, KEY_RATE_LIMIT_PER_MINUTE: '2' } });
-      const same = token();
-      const ask = () => statusOf(program, '/api/key/movie', { headers: { authorization: `Bearer ${same}` } });
-      expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
-      expect(await sql('select * from key_values')).toEqual([]);
-      expect(await statusOf(program, '/readyz')).toBe(200);
-      expect(program.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/);
-    },
-  );
 });

@@ -21,7 +21,6 @@ const segmentKey = videoKey('movie', rev, 'video/r360_h264/seg_1.m4s');
 describe('a bucket', () => {
   it.each([
     ['a segment', segment],
-    ['a playlist', playlist],
     ['a segment below an alias', '/stream/movie/video/r360_h264/seg_1.m4s'],
   ])('C17.21: three requests for %s that is missing are one request to the bucket', async (_what, path) => {
     const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end());
@@ -74,7 +73,6 @@ describe('a bucket', () => {
 
   it.each([
     ['GET of a segment', segment, {}],
-    ['GET of a playlist', playlist, {}],
     ['HEAD of a segment', segment, { method: 'HEAD' }],
     ['a range of a segment', segment, { headers: { range: 'bytes=0-1' } }],
   ])('C17.22: while the bucket answers 503, %s is one request to it', async (_what, path, more) => {

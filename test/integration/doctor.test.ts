@@ -14,7 +14,6 @@ import { checks } from '../../cli/doctor/index.ts';
 import { certificate } from '../../testing/certificate.ts';
 import { openCommandLine } from '../../testing/command-line.ts';
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
-import { freePort } from '../../testing/free-port.ts';
 import { secrets } from '../../testing/programs.ts';
 import { addS3User, findProgram, type RedisServer, type S3Server, startRedis, startS3 } from '../../testing/servers.ts';
 
@@ -170,11 +169,18 @@ const cases: readonly Case[] = [
     env: () => ({ ...whole, TRUSTED_PROXYS: '10.0.0.0/8' }),
   },
   {
-    name: 'a database that refuses connections',
-    check: 'database',
-    fault: /^DATABASE_URL, postgres.*: nothing listens there/,
-    remedy: /start the server, or correct host and port/,
-    env: async () => ({ ...whole, DATABASE_URL: `postgres://u:p@127.0.0.1:${await freePort()}/d` }),
+    name: 'a folder that does not exist',
+    check: 'folders',
+    fault: /^MEDIA_BUCKET: expected a folder that exists/,
+    remedy: /make the folder/,
+    env: () => ({ ...whole, MEDIA_BUCKET: `file:${join(folder, 'none')}` }),
+  },
+  {
+    name: 'a public address that DNS does not know',
+    check: 'public address',
+    fault: /^BASE_URL, https:\/\/media\.invalid\/: its host name is unknown to DNS/,
+    remedy: /DNS/,
+    env: () => ({ ...whole, BASE_URL: 'https://media.invalid' }),
   },
   {
     name: 'a user that the database refuses',
@@ -192,18 +198,6 @@ const cases: readonly Case[] = [
       const empty = await emptyDatabase();
       cleanups.push(() => empty.drop());
       return { ...whole, DATABASE_URL: empty.url };
-    },
-  },
-  {
-    name: 'a database that is newer than the program',
-    check: 'migrations',
-    fault: /^the database was migrated by a newer version, to 9999-later\.sql/,
-    remedy: /run that version/,
-    env: async () => {
-      const newer = await migratedDatabase();
-      cleanups.push(() => newer.drop());
-      await sql(newer.url, `insert into schema_migrations (name) values ('9999-later.sql')`);
-      return { ...whole, DATABASE_URL: newer.url };
     },
   },
   {
@@ -310,14 +304,6 @@ const cases: readonly Case[] = [
       await writeFile(path, `#!/bin/sh\n'${real}' "$@" | '${sed}' 's/libx264 /other /'\n`, { mode: 0o755 });
       return { ...whole, MODE: 'worker', FFMPEG_PATH: path };
     },
-  },
-  {
-    name: 'a public address whose server does not answer from here',
-    check: 'public address',
-    level: 'warning',
-    fault: /nothing listens there/,
-    remedy: /start the server/,
-    env: async () => ({ ...whole, BASE_URL: `http://127.0.0.1:${await freePort()}` }),
   },
   {
     name: 'a purge hook that does not speak TLS',

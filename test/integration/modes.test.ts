@@ -237,20 +237,6 @@ describe('the flags', () => {
     expect(wrong.output()).toContain('PORT: expected');
   });
 
-  const checkConfig = async (more: object) => {
-    const program = await startProgram({ args: ['--check-config'], env: { ...delivery, ...more }, waits: false });
-    return [await program.ended, program.output()];
-  };
-
-  it('--check-config names misspelt variables, and folders that do not exist', async () => {
-    const [misspelt, warning] = await checkConfig({ DELIVERY_CACHE_SISE: '1MiB' });
-    expect(misspelt).toBe(0);
-    expect(warning).toContain('DELIVERY_CACHE_SISE: is not a known variable; did you mean DELIVERY_CACHE_SIZE?');
-    const [missing, fault] = await checkConfig({ MEDIA_BUCKET: 'file:/nowhere' });
-    expect(missing).toBe(2);
-    expect(fault).toContain('MEDIA_BUCKET: expected a folder that exists, found none at /nowhere');
-  });
-
   it('a port that is taken ends the program with a message that names PORT, and a misspelt variable is logged', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');

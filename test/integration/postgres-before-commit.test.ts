@@ -26,16 +26,6 @@ describeStores('finish with a callback before its commit', (stores) => {
       expect(calls).toEqual([{ hasNewerStream: false }]);
     });
 
-    test('the callback does not run for an attempt that is no longer current, or after a cancellation', async () => {
-      const lost = await claimedJob(stores.jobs);
-      await stores.jobs.nextAttempt({ jobId: lost.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
-      const cancelled = await claimedJob(stores.jobs);
-      await stores.jobs.finish(failure(cancelled.id, 1, { status: 'cancelled' }));
-      for (const { id } of [lost, cancelled]) {
-        expect(await stores.jobs.finish({ ...failure(id, 1, completed), beforeCommit: rejecting })).toBeNull();
-      }
-    });
-
     test('a callback that throws leaves the job unfinished and writes no webhook event', async () => {
       const job = await claimedJob(stores.jobs, { callbackUrl: 'https://example.com/hook' });
       await expect(stores.jobs.finish({ ...failure(job.id, 1, completed), beforeCommit: rejecting })).rejects.toThrow(

@@ -44,14 +44,6 @@ describeStores('the deleted media of a delivery server', (c) => {
     expect(deleted.isRecent(addressOf('other'))).toBe(false);
   });
 
-  test('without a database that answers, a server starts all the same', async () => {
-    const store = { recent: () => new Promise<never>(() => {}), changed: () => [], isDeleted: () => false };
-    const log = createLogger({ level: 'fatal', name: 'test' });
-    const waiting = new DeletedMedia({ store: store as never, log });
-    await waiting.start();
-    expect(waiting.isRecent(addressOf('any'))).toBe(false);
-  });
-
   test('what was finished more than an hour ago is not kept in memory', async () => {
     await remove('old', 2);
     await remove('new');

@@ -115,15 +115,6 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   const pidOf = async (cluster = join(dir, 'postgres')) =>
     Number((await readFile(join(cluster, 'data/postmaster.pid'), 'utf8')).split('\n')[0]);
 
-  test('rows survive a restart of the embedded server', async () => {
-    const first = await start();
-    expect((await query(first, 'show server_version'))[0]?.['server_version']).toMatch(/^18\./);
-    await query(first, 'create table kept as select 42 as n');
-    await stop(starters[0]);
-    expect(await isUp(first)).toBe(false);
-    expect(await query(await start(), 'select n from kept')).toEqual([{ n: 42 }]);
-  });
-
   test('processes that start on one folder at the same time share one server', async () => {
     const urls = await Promise.all([start(), start(), start()]);
     expect(new Set(urls).size).toBe(1);
@@ -137,14 +128,6 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     starters[0]?.kill(signal);
     await expect.poll(() => isUp(url), { timeout: 10_000 }).toBe(false);
     expect(await isUp(await start())).toBe(true);
-  });
-
-  test('a program that does not stop the server can end, and the server ends with it', async () => {
-    const starter = launch({ mode: 'forget' });
-    const exited = once(starter, 'exit');
-    const url = await addressOf(starter);
-    expect(await exited).toEqual([0, null]);
-    await expect.poll(() => isUp(url), { timeout: 10_000 }).toBe(false);
   });
 
   test('the next start recovers after server and starter were killed together', async () => {

@@ -70,7 +70,8 @@ describeStores('the key of a rerun', (c) => {
         [other.id, request.type, request.hash, request.source, request.idempotencyKey],
       );
       const ending = c.jobs.finish(completion(rerun.id));
-      await sleep(200);
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await expect.poll(async () => (await c.database.pool.query(waiting)).rowCount).toBeGreaterThan(0);
       await client.query('commit');
       expect(await ending).toMatchObject({ id: rerun.id, status: 'completed' });
     } finally {

@@ -118,14 +118,6 @@ describeStores('the webhook event store', (c) => {
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'sent' });
     });
 
-    test('an attempt that two senders made counts once, by the first record', async () => {
-      const { job, eventId } = await ended();
-      await events.recordAttempt(attemptOf(eventId, 1, { inMs: 5_000 }));
-      await events.recordAttempt(attemptOf(eventId, 1, 'failed'));
-      expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'pending' });
-      expect(await due({ now: after(5_000), limit: 1 })).toMatchObject([{ id: eventId, attempt: 2 }]);
-    });
-
     test('a late record of an attempt of the first delivery changes nothing of a redelivery', async () => {
       const { job, eventId } = await ended();
       await events.recordAttempt(attemptOf(eventId, 1, 'sent'));

