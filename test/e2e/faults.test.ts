@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { putClip, putLongClip } from './support/clips.ts';
 import { processesOf } from './support/host-processes.ts';
-import { apply, kubectl, kubectlWith } from './support/kubectl.ts';
+import { apply, kubectl } from './support/kubectl.ts';
 import { mediaJobManifest } from './support/objects.ts';
 import { release } from './support/release.ts';
 import {
@@ -52,14 +52,6 @@ const startIn = async (pool: string, source: string) => {
 };
 
 describe('a disruption of a running pod costs no attempt', () => {
-  test('a job whose pod is evicted completes in its next attempt at no cost', async () => {
-    const id = await start();
-    const { name, namespace } = (await podAtStep(id, 'process')).metadata;
-    await evict({ name, namespace });
-    expect(await completed(id)).toMatchObject({ attempt: 2 });
-    expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
-  });
-
   test('a job whose node is drained completes on the other node at no cost', async () => {
     const id = await start();
     const { spec } = await podAtStep(id, 'process');
@@ -107,12 +99,6 @@ describe('a failure of the attempt itself is counted', () => {
     },
   );
 });
-
-function evict({ name, namespace }: { name: string; namespace: string }): Promise<string> {
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
-  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
-  return kubectlWith(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
-}
 
 function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {

@@ -10,8 +10,8 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
 import { putClip, putImage } from './support/clips.ts';
-import { apply, helm, kubectlJson } from './support/kubectl.ts';
-import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
+import { helm, kubectlJson } from './support/kubectl.ts';
+import { type List, type PodObject } from './support/objects.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { release } from './support/release.ts';
 import {
@@ -147,32 +147,7 @@ describe('POST /api/jobs on the cluster', () => {
     );
     expect(receiver.about(id)).toHaveLength(1);
   });
-
-  test('`kubectl get rp` shows concurrency, active and queued jobs of each pool', async () => {
-    // The controller writes the status of a pool every ten seconds.
-    const idle = ['default,3,True,0,0', 'video-large,1,True,0,0'];
-    const isIdle = ([, ...rows]: string[]) => rows.every((row, n) => row.split(/\s+/).slice(0, 5).join() === idle[n]);
-    const [head] = await eventually(poolLines, isIdle, 30_000);
-    expect(head).toMatch(/^NAME\s+CONCURRENCY\s+READY\s+ACTIVE\s+QUEUED\s+AGE$/);
-  });
 });
-
-describe('`kubectl apply` of a MediaJob', () => {
-  test('a MediaJob from kubectl completes, and `GET /api/jobs/{uid}` shows it', async () => {
-    const hash = newHash();
-    await apply(mediaJobManifest('from-kubectl', { type: 'image:thumbnail', hash, source: 'images/first.jpg' }));
-    await inRunners('wait', '--for=condition=Complete', '--timeout=120s', 'mj/from-kubectl');
-    const uid = await inRunners('get', 'mj/from-kubectl', '-o', 'jsonpath={.metadata.uid}');
-    const job = await completed<'image:thumbnail'>(uid, 5_000);
-    expect(job).toMatchObject({ job_id: uid, type: 'image:thumbnail', hash, status: 'completed' });
-    expect(await objectsOf(hash, job.results)).toBe(1);
-  });
-});
-
-/** The lines that `kubectl get rp` prints. */
-async function poolLines(): Promise<string[]> {
-  return (await inRunners('get', 'rp')).trim().split('\n');
-}
 
 function runShell(script: string) {
   return promisify(execFile)('bash', ['-c', script], { timeout: 60_000 });

@@ -5,10 +5,8 @@ import { helm, kubectl, kubectlJson } from './support/kubectl.ts';
 import type { List, PodObject } from './support/objects.ts';
 import { installRelease, release } from './support/release.ts';
 import {
-  cancel,
   cancelUnfinished,
   completed,
-  ended,
   eventually,
   inRunners,
   mediaJob,
@@ -83,28 +81,6 @@ test('`helm upgrade` loses no running job and accepts submissions throughout', a
     (withoutWebhook) => withoutWebhook.length === 0,
   );
   expect([...videos, ...images].map((id) => receiver.about(id).length)).toEqual(jobs.map(() => 1));
-});
-
-test('the pod of a cancelled job is deleted within 5 s', async () => {
-  const id = await transcode();
-  await podAtStep(id, 'process');
-  const startedMs = Date.now();
-  expect(await cancel(id)).toBe(200);
-  await eventually(
-    () => runnerPods(id),
-    (pods) => pods.length === 0,
-    10_000,
-  );
-  expect(Date.now() - startedMs).toBeLessThan(5_000);
-  expect(await ended(id, 1_000)).toMatchObject({ status: 'cancelled', error: { code: 'cancelled' } });
-  const shown = await eventually(
-    () => mediaJob(`mj-${id}`),
-    ({ status }) => status?.phase === 'cancelled',
-  );
-  expect(shown.status?.conditions?.find(({ type }) => type === 'Failed')).toMatchObject({
-    status: 'True',
-    reason: 'Cancelled',
-  });
 });
 
 test('`helm uninstall` keeps the CRDs and every MediaJob, and a running job completes after the next install', async () => {

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { retryJob } from '#jobs/submission/retry.ts';
-import { jobs, mediaJobs, pods } from '#platform/kubernetes/objects.ts';
+import { jobs, mediaJobs } from '#platform/kubernetes/objects.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
-import { adminCredentials, type Cleanup, clientFor, until } from '../../testing/k8s/cluster.ts';
+import { type Cleanup, until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { kindOf } from '../../testing/k8s/crashes.ts';
-import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 import { type Play, PodPlayer, type PlayedPod } from '../../testing/k8s/pod-player.ts';
 import type { BatchJob, Pod, PodStatus } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus } from '../../testing/k8s/pod-states.ts';
@@ -159,40 +157,3 @@ describe.concurrent('a chunked encode whose work is suspended', () => {
     },
   );
 });
-
-test.concurrent(
-  'a chunked encode uses the free slots of its pool, leaves one as its next chunk ends, and takes it again once it is free',
-  async ({ onTestFinished: cleanup }) => {
-    const proxy = await FaultyProxy.open();
-    cleanup(() => proxy.close());
-    const client = clientFor(adminCredentials(proxy.url), { cleanup });
-    const { mayEnd, release } = openGate();
-    const { rig, player, id } = await openScene({ cleanup, chunks: 6, mayEnd, podWaitsMs: 2_500, concurrency: 3 });
-    rig.startWorker({ kubernetes: { client } });
-    // A pod that is not shown to run has no work to lose, and may be taken away.
-    const running = async () => {
-      const { items } = await rig.admin.list(pods, { namespace: rig.namespace });
-      return items.filter(({ status }) => status?.phase === 'Running').length;
-    };
-    await until('the chunks have every slot', async () => player.chunksBegun === 3 && (await running()) === 3, 60_000);
-    // The slot of the split may have been free only after the Job of the chunks was created.
-    const before = proxy.requests.length;
-    const other = await rig.submit('image:thumbnail');
-    await until('the other job waits', async () => (await rig.find(other)).waitingReason?.code === 'pool_full', 30_000);
-    expect((await rig.node.jobs()).filter(({ metadata }) => metadata?.name?.includes(other))).toEqual([]);
-    release(0);
-    expect(await rig.ended(other)).toMatchObject({ status: 'completed', attempt: 1 });
-    expect(player.chunksBegun).toBe(3);
-    await until('the chunks have the slot again', () => player.chunksBegun === 4, 30_000);
-    release(1, 2, 3, 4, 5);
-    expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
-    expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, image: 1 });
-    expect(player.podsMax).toBe(3);
-    const writes = proxy.requests
-      .slice(before)
-      .filter((line) => !line.startsWith('GET'))
-      .map(kindOf);
-    const count = (kind: string) => writes.filter((each) => each === kind).length;
-    expect([count('POST mediajobs'), count('POST jobs'), count('PATCH jobs')]).toEqual([1, 2, 2]);
-  },
-);

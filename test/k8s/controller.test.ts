@@ -100,19 +100,6 @@ describe.concurrent('a failed attempt', () => {
     await rig.node.run(await rig.jobOf(id, 2), scriptedRunner);
     expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
   });
-
-  test('the Job of a failed attempt stays with its pod’s log as long as its MediaJob', async ({ openRig }) => {
-    const rig = await openRig({ MEDIA_JOB_TTL: '90s' });
-    rig.startWorker();
-    const id = await rig.submit('video:cover');
-    const pod = await rig.podOf(id);
-    await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 10 }));
-    expect(await rig.ended(id)).toMatchObject({ status: 'failed' });
-    await until('it says so', async () => conditionOf(await rig.mediaJob(id), 'Failed') !== undefined);
-    const { metadata, spec } = await rig.jobOf(id);
-    expect(metadata?.deletionTimestamp).toBeUndefined();
-    expect(spec?.ttlSecondsAfterFinished).toBe(90);
-  });
 });
 
 describe.concurrent('a disruption costs no attempt', () => {
@@ -271,31 +258,5 @@ describe.concurrent('a MediaJob from kubectl', () => {
       const { items } = await rig.admin.list(events, { namespace: rig.namespace });
       return items.some(({ reason, regarding }) => reason === 'Refused' && regarding?.name === 'none');
     });
-  });
-
-  test('a MediaJob gets the built-in profile that it names', async ({ openRig }) => {
-    const rig = await openRig();
-    await rig.writeImage('video');
-    rig.startWorker();
-    await rig.applyMediaJob('mobile', { type: 'video:transcode', hash: 'mobile', source: 'video', profile: 'mobile' });
-    const { metadata } = await rig.mediaJobNamed('mobile');
-    await until('it has a row', async () => (await rig.jobs.find(metadata?.uid ?? '')) !== null);
-    expect((await rig.jobs.find(metadata?.uid ?? ''))?.profile?.name).toBe('mobile');
-  });
-
-  test('a MediaJob with a webhook to a loopback address is refused with the field, and no job is made', async ({
-    openRig,
-  }) => {
-    const rig = await openRig();
-    await rig.writeImage();
-    rig.startWorker();
-    const callbackUrl = 'http://127.0.0.1:8080/hook';
-    await rig.applyMediaJob('inward', { type: 'image:thumbnail', hash: 'inward', source: 'source', callbackUrl });
-    await rig.becomes('inward', 'Failed', 'True/Refused');
-    const { metadata, status } = await rig.mediaJobNamed('inward');
-    expect(status?.conditions?.[0]?.message).toBe(
-      'spec.callbackUrl: must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names',
-    );
-    expect(await rig.jobs.find(metadata?.uid ?? '')).toBeNull();
   });
 });

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   type LeaderElectorOptions,
@@ -8,8 +6,7 @@ import {
   NotLeader,
 } from '#platform/kubernetes/leader-elector.ts';
 import { leases } from '#platform/kubernetes/objects.ts';
-import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
-import { configMaps } from '../../testing/k8s/kinds.ts';
+import { adminCredentials, clientFor, newNamespace, until } from '../../testing/k8s/cluster.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 
 const times = { termMs: 3000, deadlineMs: 2000, renewEveryMs: 400, retryEveryMs: 150 };
@@ -168,40 +165,3 @@ test('a leader that cannot begin its work gives the lease back', async () => {
   await until('it tried twice', () => begun >= 2);
   expect(first.reported[0]).toBe('stopped');
 });
-
-test('a leader that was paused finds out before its next write that it lost the lease', async () => {
-  const client = clientFor();
-  const namespace = await newNamespace(client);
-  await client.create(configMaps, { metadata: { name: 'work', namespace }, data: { by: 'none' } });
-  const paused = await leaderProcess(namespace);
-  const second = contender(namespace, 'second');
-  await until(
-    'the process works',
-    async () => (await client.get(configMaps, work(namespace))).data?.['by'] === 'paused',
-  );
-  await second.elector.start();
-  paused.kill('SIGSTOP');
-  await until('the second leads', () => second.elector.isLeader);
-  await client.mergePatch(configMaps, work(namespace), { data: { by: 'second' } });
-  const { metadata } = await client.get(configMaps, work(namespace));
-  const linesBefore = paused.lines.length;
-  paused.kill('SIGCONT');
-  await until('the process noticed', () => paused.lines.slice(linesBefore).includes('stopped'));
-  const after = await client.get(configMaps, work(namespace));
-  expect(after.data).toMatchObject({ by: 'second' });
-  expect(after.metadata.resourceVersion).toBe(metadata.resourceVersion);
-  await until('a write was refused', () => paused.lines.slice(linesBefore).includes('refused'));
-});
-
-const work = (namespace: string) => ({ namespace, name: 'work' });
-
-async function leaderProcess(namespace: string) {
-  const program = fileURLToPath(new URL('../../testing/k8s/leader-process.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, server.kubeconfigPath, namespace], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const lines: string[] = [];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => lines.push(...text.trim().split('\n')));
-  return { lines, kill: (signal: NodeJS.Signals) => child.kill(signal) };
-}

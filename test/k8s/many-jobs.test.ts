@@ -103,38 +103,6 @@ test('a MediaJob that follows a job neither takes its place nor stops it when it
   expect((await rig.find(third)).status).toBe('queued');
 }, 90_000);
 
-test('waiting jobs with a priority above 0 start before the others of their pool, those below 0 after them', async () => {
-  const rig = await openControllerRig({ WORKER_CONCURRENCY: '1' });
-  rig.startWorker();
-  const started: string[] = [];
-  const done = new Set<string>();
-  const apply = async (name: string, priority: number) => {
-    const spec = { type: 'image:thumbnail' as const, hash: name, source: 'source', priority, ...thumbnail };
-    const made = await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name }, spec });
-    const id = made.metadata?.uid ?? '';
-    await until('it is adopted', async () => (await rig.jobs.find(id)) !== null, 30_000);
-    return id;
-  };
-  const first = await rig.submit('image:thumbnail', thumbnail);
-  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
-  const waiting = await rig.submit('image:thumbnail', thumbnail);
-  const low = await apply('low', -5);
-  const plain = await apply('plain', 0);
-  const high = await apply('high', 5);
-  const highest = await apply('highest', 100);
-  for (let n = 1; n <= 6; n += 1) {
-    await until(`job ${n} has started`, async () => (await rig.node.jobs()).length === n, 60_000);
-    const job = (await rig.node.jobs()).find(({ metadata }) => !done.has(metadata?.name ?? ''));
-    const id = jobIdOf(job?.metadata?.name);
-    started.push(id);
-    await leaveThumbnail(rig.media, { jobId: id, hash: (await rig.find(id)).hash, attempt: 1 });
-    await succeedAll(rig, done);
-  }
-  expect(started.slice(0, 3)).toEqual([first, highest, high]);
-  expect(new Set(started.slice(3, 5))).toEqual(new Set([waiting, plain]));
-  expect(started[5]).toBe(low);
-}, 150_000);
-
 test('waiting jobs of the API are shown as queued, start first by a priority and are cancelled by deletion', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1', QUEUED_MEDIA_JOBS: '2' });
   rig.startWorker();
@@ -159,31 +127,6 @@ test('waiting jobs of the API are shown as queued, start first by a priority and
   await until('the second has started', async () => (await rig.node.jobs()).length === 2, 30_000);
   const names = (await rig.node.jobs()).map(({ metadata }) => jobIdOf(metadata?.name));
   expect(names.toSorted()).toEqual([first, preferred].toSorted());
-}, 90_000);
-
-test('a MediaJob that is created again has the pool and the priority of its job', async () => {
-  const rig = await openControllerRig();
-  await rig.admin.create(runnerPools, {
-    metadata: { namespace: rig.namespace, name: 'gpu' },
-    spec: { concurrency: 1 },
-  });
-  const worker = rig.startWorker();
-  const spec = {
-    type: 'image:thumbnail' as const,
-    hash: 'h',
-    source: 'source',
-    pool: 'gpu',
-    priority: 7,
-    ...thumbnail,
-  };
-  const metadata = { namespace: rig.namespace, name: 'mine' };
-  const id = (await rig.admin.create(mediaJobs, { metadata, spec })).metadata?.uid ?? '';
-  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
-  await worker.stop();
-  await rig.admin.delete(mediaJobs, metadata);
-  rig.startWorker();
-  await until('it is created again', async () => (await rig.mediaJob(id).catch(() => null)) !== null, 30_000);
-  expect((await rig.mediaJob(id)).spec).toMatchObject({ pool: 'gpu', priority: 7 });
 }, 90_000);
 
 test('the settings size a pool until another client sets its concurrency', async () => {

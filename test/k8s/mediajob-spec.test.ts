@@ -38,10 +38,6 @@ const good: { what: string; spec: object }[] = [
     spec: { type: 'video:cover', hash: 'h', source: 's', options: { timestamp_sec: 1.5 } },
   },
   {
-    what: 'a cover at a whole second',
-    spec: { type: 'video:cover', hash: 'h', source: 's', options: { timestamp_sec: 12 } },
-  },
-  {
     what: 'a preview with every option',
     spec: {
       type: 'video:preview',
@@ -49,10 +45,6 @@ const good: { what: string; spec: object }[] = [
       source: 's',
       options: { start_sec: 1, duration: 10, width: 640, fps: 30, format: 'gif' },
     },
-  },
-  {
-    what: 'a preview of fifteen seconds at twenty frames',
-    spec: { type: 'video:preview', hash: 'h', source: 's', options: { duration: 15, fps: 20 } },
   },
   {
     what: 'an encrypted transcode',
@@ -67,7 +59,6 @@ const good: { what: string; spec: object }[] = [
       options: { cover: { timestamp_sec: 3 }, preview: { fps: 5 }, transcode: { encrypt: true } },
     },
   },
-  { what: 'a full job without options', spec: { type: 'video:full', hash: 'h', source: 's', options: {} } },
   { what: 'dots and dashes in a hash', spec: { ...thumbnail, hash: 'A.b_c~d-e' } },
   { what: 'a source that is not ASCII', spec: { ...thumbnail, source: 'ordner/größe 1 ü..mp4' } },
   { what: 'a source of 1024 bytes', spec: { ...thumbnail, source: 'ü'.repeat(512) } },
@@ -83,15 +74,12 @@ const bad: { what: string; spec: object; field: string }[] = [
   { what: 'an unknown type', spec: { ...thumbnail, type: 'video:all' }, field: 'spec.type' },
   { what: 'no hash', spec: { type: 'image:thumbnail', source: 's' }, field: 'spec.hash' },
   { what: 'a hash that begins with a dot', spec: { ...thumbnail, hash: '.a' }, field: 'spec.hash' },
-  { what: 'a hash with two dots', spec: { ...thumbnail, hash: 'a..b' }, field: 'spec.hash' },
   { what: 'a hash of 129 characters', spec: { ...thumbnail, hash: 'a'.repeat(129) }, field: 'spec.hash' },
   { what: 'a hash that ends in a newline', spec: { ...thumbnail, hash: 'a\n' }, field: 'spec.hash' },
   { what: 'an empty source', spec: { ...thumbnail, source: '' }, field: 'spec.source' },
   { what: 'a source with a leading slash', spec: { ...thumbnail, source: '/etc/passwd' }, field: 'spec.source' },
   { what: 'a source that climbs', spec: { ...thumbnail, source: 'a/../b' }, field: 'spec.source' },
-  { what: 'a source that ends climbing', spec: { ...thumbnail, source: 'a/..' }, field: 'spec.source' },
   { what: 'a source with a NUL', spec: { ...thumbnail, source: 'a\u0000b' }, field: 'spec.source' },
-  { what: 'a source with a newline at its end', spec: { ...thumbnail, source: 'a\n' }, field: 'spec.source' },
   { what: 'a source with a C1 control', spec: { ...thumbnail, source: 'a\u0085b' }, field: 'spec.source' },
   { what: 'a source of 1026 bytes', spec: { ...thumbnail, source: 'ü'.repeat(513) }, field: 'spec.source' },
   {
@@ -99,7 +87,6 @@ const bad: { what: string; spec: object; field: string }[] = [
     spec: { ...thumbnail, callbackUrl: 'ftp://example.com/' },
     field: 'spec.callbackUrl',
   },
-  { what: 'a callback that is no URL', spec: { ...thumbnail, callbackUrl: 'example' }, field: 'spec.callbackUrl' },
   {
     what: 'a callback with credentials',
     spec: { ...thumbnail, callbackUrl: 'https://u:p@example.com/' },
@@ -124,24 +111,9 @@ const bad: { what: string; spec: object; field: string }[] = [
     field: 'spec.options.outputs[1]',
   },
   {
-    what: 'a bad variant',
-    spec: { ...thumbnail, options: { outputs: [output('../a')] } },
-    field: 'spec.options.outputs[0].variant',
-  },
-  {
     what: 'an output without a width',
     spec: { ...thumbnail, options: { outputs: [{ variant: 'a', format: 'webp' }] } },
     field: 'spec.options.outputs[0].width',
-  },
-  {
-    what: 'a width of a half pixel',
-    spec: { ...thumbnail, options: { outputs: [output('a', { width: 1.5 })] } },
-    field: 'spec.options.outputs[0].width',
-  },
-  {
-    what: 'an unknown format',
-    spec: { ...thumbnail, options: { outputs: [output('a', { format: 'bmp' })] } },
-    field: 'spec.options.outputs[0].format',
   },
   {
     what: 'a negative time',
@@ -149,19 +121,9 @@ const bad: { what: string; spec: object; field: string }[] = [
     field: 'spec.options.timestamp_sec',
   },
   {
-    what: 'a preview of too many frames',
-    spec: { type: 'video:preview', hash: 'h', source: 's', options: { duration: 15, fps: 21 } },
-    field: 'spec.options.duration',
-  },
-  {
     what: 'a preview of too many frames at the default rate and length',
     spec: { type: 'video:full', hash: 'h', source: 's', options: { preview: { duration: 15, fps: 30 } } },
     field: 'spec.options.preview.duration',
-  },
-  {
-    what: 'a boolean as text',
-    spec: { type: 'video:transcode', hash: 'h', source: 's', options: { encrypt: 'yes' } },
-    field: 'spec.options.encrypt',
   },
   {
     what: 'an option of another type',

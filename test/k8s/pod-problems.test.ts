@@ -5,7 +5,7 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, rigTest as test } from '../../testing/k8s/controller.ts';
 import { type Pod, type PodStatus, scriptedRunner } from '../../testing/k8s/node.ts';
-import { runningStatus, unschedulable, waitingStatus } from '../../testing/k8s/pod-states.ts';
+import { runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
 
 const hasEvent = (rig: ControllerRig, reason: string, name: string) =>
   until(`there is an Event ${reason}`, async () => {
@@ -49,27 +49,6 @@ describe.concurrent('a pod that does not start', () => {
     await rig.jobsAre(0);
   });
 
-  test('an image that is missing shows in the condition, and the job continues once it exists', async ({ openRig }) => {
-    const rig = await openRig();
-    rig.startWorker();
-    const id = await rig.submit('video:cover');
-    const pod = await rig.podOf(id);
-    await rig.node.setStatus(pod, waitingStatus(pod, 'ImagePullBackOff', 'Back-off pulling image'));
-    await rig.becomes(`mj-${id}`, 'Progressing', 'False/ImagePullBackOff');
-    await rig.node.setStatus(pod, runningStatus(pod));
-    await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
-    expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'probing' });
-  });
-
-  test('a quota that refuses the pod shows in condition and phase', async ({ openRig }) => {
-    const rig = await openRig();
-    await rig.refusePods();
-    rig.startWorker();
-    const id = await rig.submit('video:cover');
-    await rig.becomes(`mj-${id}`, 'Progressing', 'False/QuotaExceeded');
-    expect((await rig.mediaJob(id)).status?.phase).toBe('quota_exceeded');
-  });
-
   test('a pod that waits is replaced once its pool is corrected, at no cost', async ({ openRig }) => {
     const pools = { default: { concurrency: 2, nodeSelector: { disk: 'absent' } }, 'video-large': { concurrency: 1 } };
     const rig = await openRig({ RUNNER_POOLS: JSON.stringify(pools) });
@@ -98,17 +77,6 @@ describe.concurrent('a step that cannot start after an earlier one has ended', (
     await until('the pool shows it', async () => (await lastErrorOf(rig, 'default')).includes('secret "media"'));
     await rig.node.setStatus(pod, secondStepStatus(pod, { running: { startedAt: new Date().toISOString() } }));
     await rig.becomes(`mj-${id}`, 'Progressing', 'True/AttemptBegun');
-  });
-
-  test('fails the job past the pending deadline', async ({ openRig }) => {
-    const rig = await openRig({ PENDING_DEADLINE: '6s' });
-    rig.startWorker();
-    const id = await rig.submit('video:cover');
-    const pod = await rig.podOf(id);
-    await rig.node.setStatus(pod, secondStepStatus(pod, waitingFor('ImagePullBackOff', 'Back-off pulling image')));
-    const job = await rig.ended(id);
-    expect(job).toMatchObject({ status: 'failed', error: { code: 'internal' } });
-    expect(job.error?.message).toContain('ImagePullBackOff');
   });
 });
 
@@ -174,35 +142,6 @@ test.concurrent(
     expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   },
 );
-
-test.concurrent('a source key with dollar signs reaches the runner unchanged', async ({ openRig }) => {
-  const rig = await openRig();
-  await rig.writeImage('a$$b $(LANG).jpg');
-  rig.startWorker();
-  const id = await rig.submit('image:thumbnail', { source: 'a$$b $(LANG).jpg' });
-  await rig.node.run(await rig.jobOf(id));
-  expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
-});
-
-test.concurrent('a container that an admission webhook added keeps no pod of a completed job', async ({ openRig }) => {
-  const rig = await openRig();
-  await rig.writeImage();
-  rig.startWorker();
-  const id = await rig.submit('image:thumbnail');
-  const pod = await rig.podOf(id);
-  await rig.node.execute(pod, undefined, { isSilent: true });
-  const shared = { image: 'runner', imageID: '', ready: false, restartCount: 0 };
-  await rig.node.setStatus(pod, {
-    phase: 'Running',
-    containerStatuses: [
-      { ...shared, name: 'aaa-proxy', state: { running: { startedAt: new Date().toISOString() } } },
-      { ...shared, name: 'all', state: { terminated: { exitCode: 0, finishedAt: new Date().toISOString() } } },
-      { ...shared, name: 'zzz-agent', state: { running: { startedAt: new Date().toISOString() } } },
-    ],
-  });
-  expect(await rig.ended(id)).toMatchObject({ status: 'completed', attempt: 1 });
-  await rig.jobsAre(0);
-});
 
 test.concurrent(
   'a MediaJob whose source cannot be measured shows why, and becomes a job once it can',

@@ -160,27 +160,6 @@ describe.each(Object.keys(allowed))('the service account %s', (account) => {
 });
 
 describe('what no service account may do, whatever the table says', () => {
-  const never: [string, Question][] = [
-    ['reads Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'get' }],
-    ['lists Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'list' }],
-    ['creates Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'create' }],
-    ['reads Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'get' }],
-    ['lists Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'list' }],
-    ['creates Jobs in its release', { namespace: places.release, group: 'batch', resource: 'jobs', verb: 'create' }],
-    ['runs programs in pods', { namespace: places.runners, group: '', resource: 'pods/exec', verb: 'create' }],
-    ['attaches to pods', { namespace: places.runners, group: '', resource: 'pods/attach', verb: 'create' }],
-    ['creates pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'create' }],
-    ['changes pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'patch' }],
-    ['reads nodes', { namespace: '', group: '', resource: 'nodes', verb: 'get' }],
-    ['changes nodes', { namespace: '', group: '', resource: 'nodes', verb: 'patch' }],
-    ['creates tokens', { namespace: places.runners, group: '', resource: 'serviceaccounts/token', verb: 'create' }],
-    ['lists namespaces', { namespace: '', group: '', resource: 'namespaces', verb: 'list' }],
-    ['lists MediaJobs everywhere', { namespace: '', group: 'reelwright.dev', resource: 'mediajobs', verb: 'list' }],
-  ];
-  test.each(never)('no service account of the chart %s', async (_, question) => {
-    for (const account of Object.keys(allowed)) expect(await may(account, question), account).toBe(false);
-  });
-
   const lease = { namespace: places.release, group: 'coordination.k8s.io', resource: 'leases', verb: 'patch' };
   test('the controller may renew its own Lease and no other', async () => {
     expect(await may(controller, { ...lease, name: 'reelwright-controller' })).toBe(true);

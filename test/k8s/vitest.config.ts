@@ -26,7 +26,6 @@ const alone = [
   'many-jobs',
   'rbac',
   'reflector',
-  'small-cluster',
 ];
 const filesAlone = alone.map((name) => `test/k8s/${name}.test.ts`);
 

@@ -33,7 +33,7 @@ const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
  * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. The runner of a
  * batch ends when who plays it says so.
  */
-export function stagesOf(podMs: number): object[] {
+export function stagesOf(): object[] {
   const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
   const over =
     '{terminated: {exitCode: 0, reason: Completed, finishedAt: {{ Now | Quote }}, startedAt: {{ Now | Quote }}}}';
@@ -66,7 +66,7 @@ export function stagesOf(podMs: number): object[] {
         { key: '.status.phase', operator: 'In', values: ['Running'] },
         { key: label('batch-id'), operator: 'DoesNotExist' },
       ],
-      delayMs: podMs,
+      delayMs: 200,
       next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },
     }),
     // As a kubelet does: the end is reported first, so that the controller of Jobs sees it and takes its finalizer off.

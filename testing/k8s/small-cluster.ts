@@ -33,8 +33,6 @@ export interface SmallCluster {
 interface SmallClusterOptions {
   readonly assets: string;
   readonly nodes?: number;
-  /** How long each pod runs. */
-  readonly podMs?: number;
   /** Whether its controllers ask the API server no faster than Kubernetes lets them by default: 20 times a second. */
   readonly hasDefaultLimits?: boolean;
 }
@@ -43,7 +41,6 @@ interface SmallClusterOptions {
 export async function startSmallCluster({
   assets,
   nodes = 4,
-  podMs = 200,
   hasDefaultLimits = false,
 }: SmallClusterOptions): Promise<SmallCluster> {
   const missing = missingFromAssets(assets);
@@ -65,7 +62,7 @@ export async function startSmallCluster({
     const stages = join(folder, 'kwok.json');
     await writeFile(
       stages,
-      stagesOf(podMs)
+      stagesOf()
         .map((each) => JSON.stringify(each))
         .join('\n---\n'),
     );

@@ -18,7 +18,7 @@ export function helm(...args: string[]): Promise<string> {
 }
 
 /** kubectl with a standard input, for `-f -`. */
-export function kubectlWith(input: string, ...args: string[]): Promise<string> {
+function kubectlWith(input: string, ...args: string[]): Promise<string> {
   return program('kubectl', args, input);
 }
 
