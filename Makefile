@@ -1,7 +1,7 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test faults chaos disturb soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
+.PHONY: help demo test faults chaos disturb planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
 .PHONY: format generate needs clean
 .PHONY: test-deep audit distclean recording
 
@@ -16,7 +16,6 @@ help:
 	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
 	@echo 'make disturb    jobs on a cluster that is played, and what people do to them by hand; MINUTES=1, SEED=1'
 	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
-	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
 	@echo 'make mutate     changes of the rules that no unit test notices; ONLY=domain/playback for a folder or file, SINCE=7.days'
 	@echo 'make audit      known holes and licences of the packages that are installed'
@@ -55,9 +54,6 @@ chaos:
 
 planted:
 	@scripts/needs test && PLANTED=all vitest run test/faults/planted.deep.test.ts $(TEST_FLAGS)
-
-soak:
-	@scripts/needs test && SOAK_MINUTES=$(or $(MINUTES),30) vitest run test/faults/soak.deep.test.ts $(TEST_FLAGS)
 
 # Each property has an equal share of the time.
 fuzz: needs

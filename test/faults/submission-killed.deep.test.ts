@@ -84,51 +84,7 @@ describe.skipIf(!inject('postgres') || !inject('redis')).concurrent('a killed pr
     expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('a server killed between the ticket and the answer makes no second job: the same request finds the one job', async (context) => {
-    const fleet = await fleetOf(context);
-    const first = await fleet.start('server');
-    // Its connection to the queue is there from now on.
-    expect((await submit(first, 'red-0')).status).toBe(202);
-    await fleet.redisProxy.set('swallow');
-    const answer = submit(first).catch(() => 'no answer');
-    await until(
-      () => fleet.queue.depth(),
-      ({ default: depth }) => depth.pending === 2,
-    );
-    await kill(first);
-    expect(await answer).toBe('no answer');
-    await fleet.redisProxy.set('open');
-    const second = await fleet.start('server');
-    const again = await submit(second);
-    const [row, ...others] = await rows(fleet);
-    expect(others).toEqual([]);
-    expect([again.status, await again.json()]).toEqual([200, expect.objectContaining({ job_id: row?.id })]);
-    await fleet.start('worker');
-    expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
-    const last = await submit(second);
-    expect([last.status, await last.json()]).toMatchObject([200, { status: 'completed', hash: 'red-1' }]);
-  });
-
   describe('with a webhook to deliver', () => {
-    it('a worker killed between the final state and its webhook loses no webhook: the next worker sends it', async (context) => {
-      const fleet = await fleetOf(context);
-      const { received, callbackUrl } = await startReceiver(context);
-      const worker = await fleet.start('worker');
-      const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
-      await until(
-        () => fleet.find(id),
-        ({ status }) => status === 'completed',
-        60_000,
-      );
-      await kill(worker);
-      const before = received.length;
-      await fleet.start('worker');
-      await until(() => fleet.find(id), isSent, 60_000);
-      expect(before).toBeLessThanOrEqual(1);
-      expect(new Set(received.map(({ id: eventId }) => eventId)).size).toBe(1);
-      expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
-    });
-
     it('C21.8: after a worker is killed between sending and recording a webhook, the same bytes are sent again under the same id', async (context) => {
       const fleet = await fleetOf(context);
       const { received, state, callbackUrl } = await startReceiver(context);

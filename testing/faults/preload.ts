@@ -2,8 +2,6 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { type ExternalWrite, interceptWrites } from '#platform/external-writes/external-write.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { recordWrite } from './history.ts';
@@ -37,10 +35,7 @@ if (existsSync(join(folder, plantedFile)))
 if (role !== 'runner') shortenWaits(roundsOf(folder));
 skewClock(join(folder, `skew-${process.pid}`));
 if (role === 'worker') passOnToRunners();
-if (role !== 'runner') {
-  collectGarbageOnSignal();
-  await nameConnections();
-}
+if (role !== 'runner') await nameConnections();
 
 interceptWrites(async (write, sendNow) => {
   const send = () => recorded(write, sendNow);
@@ -108,13 +103,6 @@ function passOnToRunners(): void {
   );
   chmodSync(path, 0o755);
   process.execPath = path;
-}
-
-/** On SIGUSR2 the process gives back what it does not use: V8 lets its heap grow as long as nothing else wants it. */
-function collectGarbageOnSignal(): void {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as NodeJS.GCFunction;
-  process.on('SIGUSR2', () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
 }
 
 /** The history says which process changed a row: leases name processes too. */

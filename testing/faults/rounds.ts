@@ -46,9 +46,6 @@ export function openRounds({ database, folder, workers }: RoundDependencies) {
       patienceMs,
     );
   };
-  /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
-  const retire = (which: string) =>
-    untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
   return {
     /** Lets every periodic task run again now. */
     askForRound: ask,
@@ -57,9 +54,8 @@ export function openRounds({ database, folder, workers }: RoundDependencies) {
     /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
     async expire(): Promise<void> {
       await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
-      await retire('true');
+      await untilDone('swept_at is not null', `${older('finished_at')}, retention_after = null`);
     },
-    retire,
   };
 }
 

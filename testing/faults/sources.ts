@@ -32,8 +32,3 @@ export function smallImage(): Promise<string> {
 export function shortClip(): Promise<string> {
   return sample('faults.mp4', videoOf(3));
 }
-
-/** Another video, to replace a source with. */
-export function otherClip(): Promise<string> {
-  return sample('faults-other.mp4', videoOf(4));
-}

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -67,8 +67,6 @@ export interface Ground {
   readonly media: ObjectStore;
   /** Of uploads to the source bucket; null where they are off. */
   readonly parts: MultipartStore | null;
-  /** Lets no request to the media bucket succeed, or all again. */
-  readonly setAway: (isAway: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -97,7 +95,6 @@ async function calmGround(): Promise<Ground> {
     source: openObjectStore({ bucket: 'source', dir: source }),
     media: openObjectStore({ bucket: 'media', dir: media }),
     parts: openFolderMultipart(source),
-    setAway: (isAway) => (isAway ? rename(media, `${media}-away`) : rename(`${media}-away`, media)),
     close: async () => {
       await testDatabase.drop();
       await redis.stop();
@@ -204,14 +201,6 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
       return answer.body.job_id;
     },
     status: async (id: string) => (await insist('GET', `/api/jobs/${id}`)).body.status,
-    /** Takes the media bucket away for a while. */
-    async outage(ms: number): Promise<void> {
-      await ground.setAway(true);
-      const from = Date.now();
-      await sleep(ms);
-      facts.outages.push({ from, to: Date.now(), isWhole: true });
-      await ground.setAway(false);
-    },
     /** Waits until every job has ended, and every webhook was sent or given up. */
     async settle(withinMs = patienceMs): Promise<void> {
       await until(
