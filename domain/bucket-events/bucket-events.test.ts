@@ -69,33 +69,10 @@ describe('rules', () => {
     expect(ruleFor(rules, 'out/a.mov')).toBeNull();
   });
 
-  it.each([
-    ['{key}', 'in-My-clip.mov'],
-    ['{name}-{etag}', 'My-clip-abc'],
-    ['{digest}', '6ff1f26e02c64c6a4ba5bd4b0b4f3c8e'],
-    ['cms-{name}', 'cms-My-clip'],
-  ])('the template %s makes the hash of the media', (hash, expected) => {
-    const [rule] = rulesOf([{ type: 'video:cover', hash, options: { timestamp_sec: 2 } }]);
-    const { submission } = rule === undefined ? {} : (submissionOf(rule, event) as { submission?: object });
-    const wanted = hash === '{digest}' ? expect.stringMatching(/^[0-9a-f]{32}$/) : expected;
-    expect(submission).toMatchObject({ hash: wanted, source: event.key, options: { timestamp_sec: 2 } });
-  });
-
   it('a hash that is too long, or empty, is a fault of the event', () => {
     const [rule] = rulesOf([{ type: 'video:cover', hash: '{key}' }]);
     for (const key of ['a'.repeat(200), '---'])
       expect(rule && submissionOf(rule, { ...event, key })).toMatchObject({ faults: [{ pointer: '/hash' }] });
-  });
-
-  it.each([
-    [{}, ['']],
-    [[{ type: 'video:unknown', prefixes: '' }], ['/0/type', '/0/prefixes']],
-    [[{ type: 'video:cover', hash: '{file}' }], ['/0/hash']],
-    [[{ type: 'video:cover', options: { second: 1 } }], ['/0/options/second']],
-    [[{ type: 'video:cover', callback_url: 'ftp://x' }], ['/0/callback_url']],
-  ])('the rules %j have each of their faults reported', (document, pointers) => {
-    const read = readEventRules(document);
-    expect('faults' in read && read.faults.map(({ pointer }) => pointer)).toEqual(pointers);
   });
 });
 
@@ -197,10 +174,6 @@ const faultsOfBody = (body: unknown) => {
   const read = readNotification(body);
   return 'faults' in read ? read.faults.map(({ pointer, code, detail }) => `${pointer} ${code}: ${detail}`) : [];
 };
-const one = (object: object, key = 'a') => {
-  const read = readNotification({ Records: [record(key, object)] });
-  return 'events' in read ? read.events[0] : undefined;
-};
 const bridge = (detailType: string, object: object = {}) => ({
   source: 'aws.s3',
   'detail-type': detailType,
@@ -208,30 +181,6 @@ const bridge = (detailType: string, object: object = {}) => ({
 });
 
 describe('what is read of a notification', () => {
-  it.each<[object, { etag: string; version: string }]>([
-    [
-      { eTag: '"e"', versionId: 'v', sequencer: 's' },
-      { etag: 'e', version: 'v' },
-    ],
-    [
-      { etag: 'e', 'version-id': 'v' },
-      { etag: 'e', version: 'v' },
-    ],
-    [
-      { eTag: 'e', versionId: '', sequencer: 's' },
-      { etag: 'e', version: 'e' },
-    ],
-    [
-      { eTag: 'e', versionId: 'null' },
-      { etag: 'e', version: 'e' },
-    ],
-    [
-      { eTag: '', sequencer: 's' },
-      { etag: '', version: 's' },
-    ],
-    [{}, { etag: '', version: '' }],
-  ])('of an object with %j: %j', (object, expected) => expect(one(object)).toMatchObject(expected));
-
   it.each([
     ['s3:ObjectCreated:Put', true],
     ['ObjectCreated:CompleteMultipartUpload', true],

@@ -168,20 +168,11 @@ describe('the results of a job', () => {
   });
 
   it.each<[JobType, string, readonly unknown[]]>([
-    ['video:cover', 'key', ['', 'x'.repeat(1025)]],
-    ['video:cover', 'format', ['webp']],
-    ['video:cover', 'timestamp_sec', [-1]],
     ['video:cover', 'size', [0, 1.5]],
     ['video:cover', 'blurhash', ['LEHV6', 'x'.repeat(99), 'LEHV6n B2yk8', 'LEHV6nB\n']],
     ['video:cover', 'dominant_color', ['#A0B1C2', '#a0b1c2d', 'x#a0b1c2', '#a0b']],
     ['video:cover', 'warnings.0.code', ['1st', 'Above', 'a-b', 'x'.repeat(65), ' a', 'a ']],
-    ['video:preview', 'format', ['mp4']],
-    ['video:preview', 'frames', [0]],
     ['image:thumbnail', 'outputs', [[], Array.from({ length: 21 }, () => output)]],
-    ['image:thumbnail', 'outputs.0.variant', ['x'.repeat(33)]],
-    ['image:thumbnail', 'outputs.0.format', ['bmp']],
-    ['video:transcode', 'streaming.protocol', ['dash']],
-    ['video:transcode', 'streaming.container', ['ts']],
     ['video:transcode', 'audio_tracks', [Array.from({ length: 17 }, () => audioTrack)]],
     [
       'video:transcode',
@@ -190,69 +181,18 @@ describe('the results of a job', () => {
     ],
     [
       'video:transcode',
-      'audio_tracks.0.id',
-      ['xaudio_en_aac_2ch', 'audio_en_aac_2chx', `audio_${'x'.repeat(64)}_aac_2ch`],
-    ],
-    ['video:transcode', 'audio_tracks.0.role', ['x'.repeat(33)]],
-    ['video:transcode', 'audio_tracks.0.codec', ['x'.repeat(33)]],
-    ['video:transcode', 'audio_tracks.0.loudness.range_lu', [-1]],
-    ['video:transcode', 'video_tracks', [Array.from({ length: 17 }, () => videoTrack)]],
-    [
-      'video:transcode',
       'video_tracks.0.id',
       ['1080_h264', 'r_h264', 'r1080_', 'xr1080_h264', 'r1080_h264 ', 'r1080-h264'],
     ],
-    ['video:transcode', 'video_tracks.0.hdr', ['dolby_vision']],
-    ['video:transcode', 'video_tracks.0.audio_track_ids', [Array.from({ length: 17 }, () => 'audio_en_aac_2ch')]],
     ['video:transcode', 'text_tracks.0.id', ['en', 'text_', 'xtext_en', 'text_en_', 'text_en_x', 'text_e n']],
-    ['video:transcode', 'text_tracks.0.codec', ['ttml']],
-    ['video:transcode', 'waveform.format', ['png']],
-    ['video:transcode', 'encryption.scheme', ['cenc']],
     ['video:transcode', 'encryption.kid', ['0'.repeat(31), '0'.repeat(33), 'g'.repeat(32), 'A'.repeat(32)]],
     ['video:transcode', 'encryption.key_endpoint', ['key', `https://m.example/${'x'.repeat(2048)}`]],
-    ['video:transcode', 'source.video.hdr', ['sdr']],
-    ['video:transcode', 'source.duration_sec', [-1]],
-    ['video:full', 'stages.cover.status', ['done']],
-    ['video:full', 'stages.cover.error', ['x'.repeat(65)]],
-    ['video:full', 'artifacts.cover.format', ['webp']],
-    ['video:full', 'artifacts.preview.format', ['jpg']],
-    ['video:full', 'retry_plan.strategy', ['again']],
     ['video:full', 'retry_plan.stages', [['source'], Array.from({ length: 4 }, () => 'cover')]],
-    ['video:full', 'retry_plan.job_types', [['video:full'], Array.from({ length: 4 }, () => 'video:cover')]],
   ])('results of %s with another %s than there can be are refused', (type, path, values) => {
     const taken = values.filter(
       (value) => jobTypes[type].results.safeParse(changed(results[type], path, value)).success,
     );
     expect(taken).toEqual([]);
-  });
-
-  it.each<[JobType, string, readonly unknown[]]>([
-    ['video:cover', 'key', ['x', 'x'.repeat(1024)]],
-    ['video:cover', 'timestamp_sec', [0]],
-    ['video:cover', 'blurhash', ['!~aZ09', 'x'.repeat(98)]],
-    ['video:cover', 'warnings.0.code', ['a', 'a_1', 'x'.repeat(64)]],
-    ['video:preview', 'format', ['webp', 'gif']],
-    ['image:thumbnail', 'outputs', [Array.from({ length: 20 }, () => output)]],
-    ['image:thumbnail', 'outputs.0.variant', ['x'.repeat(32)]],
-    ['image:thumbnail', 'outputs.0.format', ['webp', 'jpg', 'png', 'avif']],
-    ['video:transcode', 'audio_tracks', [[], Array.from({ length: 16 }, () => audioTrack)]],
-    ['video:transcode', 'audio_tracks.0.id', ['audio_zh-Hant_ec3_10ch', 'audio_en_aac_2ch_12']],
-    ['video:transcode', 'audio_tracks.0.loudness', [null]],
-    ['video:transcode', 'video_tracks', [[], Array.from({ length: 16 }, () => videoTrack)]],
-    ['video:transcode', 'video_tracks.0.id', ['r64_av1', 'r2160_hevc']],
-    ['video:transcode', 'video_tracks.0.hdr', ['none', 'pq', 'hlg']],
-    ['video:transcode', 'text_tracks.0.id', ['text_zh-Hant', 'text_en_12']],
-    ['video:transcode', 'streaming.default_audio_track_id', [null]],
-    ['video:transcode', 'source.video', [null]],
-    ['video:transcode', 'source.video.hdr', ['none', 'pq', 'hlg', 'dolby_vision']],
-    ['video:full', 'stages.cover.status', ['ready', 'failed']],
-    ['video:full', 'artifacts.preview.format', ['webp', 'gif']],
-    ['video:full', 'retry_plan.stages', [[]]],
-  ])('results of %s may have a %s of each kind', (type, path, values) => {
-    for (const value of values) {
-      const given = changed(results[type], path, value);
-      expect(jobTypes[type].results.parse(given)).toEqual(given);
-    }
   });
 
   it('of more warnings and chapters than fit the first are kept, and a long reason of a plan is cut', () => {
@@ -305,12 +245,8 @@ describe('the main object of results', () => {
     ['of the hash, not of another', { first: `videos/ab/other/${rev}/x`, second: `${root}/${rev}/a` }, 'a'],
     ['below the first revision that is named', { first: `${root}/${rev}/a`, second: `${root}/${other}/b` }, 'a'],
     ['none without a revision', { master: `${root}/master.m3u8`, number: 1, no: undefined, nothing: null }, null],
-    ['none of a revision of another length', { key: `${root}/${rev}0/a` }, null],
     ['none below a revision of another media', { key: `videos/ab/other/${rev}/a` }, null],
-    ['none where the hash is not the folder', { key: `videos/ab/${rev}/a`, text: `${root}//a` }, null],
     ['of a key, not of a text that has one', { text: `x/${root}/${other}/x`, key: `${root}/${rev}/a` }, 'a'],
-    ['none elsewhere', { key: `x/${root}/${rev}/a` }, null],
-    ['none of results without text', { size: 3 }, null],
     ['none of no results', null, null],
   ])('is %s', (_, given, name) => {
     const found = mainObjectOf('h', given as never);

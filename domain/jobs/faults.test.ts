@@ -17,24 +17,12 @@ describe('what is expected of a value', () => {
     ['a field that is missing', z.object({ a: z.string() }), {}, '/a invalid_type: is required'],
     ['a fraction', z.int(), 1.5, ' invalid_type: must be a whole number'],
     ['null', z.string(), null, ' invalid_type: must be a string, not null'],
-    ['a list', z.object({}), [], ' invalid_type: must be an object, not an array'],
     ['an object', z.array(z.string()), {}, ' invalid_type: must be an array, not an object'],
-    ['a boolean', z.number(), true, ' invalid_type: must be a number, not a boolean'],
-    ['a text', z.boolean(), 'yes', ' invalid_type: must be a boolean, not a string'],
-    ['a number', z.string(), 1, ' invalid_type: must be a string, not a number'],
-    ['what JSON does not have', z.string(), 1n, ' invalid_type: must be a string, not bigint'],
-    ['a text where a date is', z.date(), 'now', ' invalid_type: must be date, not a string'],
     ['another word', z.enum(['webp', 'gif']), 'jpg', ' invalid_value: must be one of webp, gif'],
-    ['another word than the only one', z.literal('jpg'), 'gif', ' invalid_value: must be jpg'],
-    ['an empty text', z.string().min(1), '', ' too_small: must not be empty'],
-    ['a short text', z.string().min(2), 'a', ' too_small: must have at least 2 characters'],
     ['a long text', z.string().max(1), 'ab', ' too_big: must have at most 1 character'],
-    ['an empty list', z.array(z.int()).min(1), [], ' too_small: must have at least 1 item'],
     ['a long list', z.array(z.int()).max(2), [1, 2, 3], ' too_big: must have at most 2 items'],
     ['a small number', z.number().min(1), 0, ' too_small: must be at least 1'],
-    ['a large number', z.number().max(30), 31, ' too_big: must be at most 30'],
     ['a text without a form', z.string().regex(/^x$/, 'must be x'), 'y', ' invalid_format: must be x'],
-    ['a text that is no time', z.iso.datetime(), 'now', ' invalid_format: Invalid ISO datetime'],
     ['what a rule of ours refuses', z.string().refine(() => false, 'must be so'), 'y', ' invalid_value: must be so'],
   ])('%s is explained', (_, schema, input, fault) => expect(faults(schema, input)).toEqual([fault]));
 
@@ -60,14 +48,9 @@ describe('an unknown field', () => {
 
   it.each<[unknown, string]>([
     [{ tipe: 1 }, '/tipe unknown_field: is not a known field; known here: type, options; did you mean /type?'],
-    [{ unheard: 1 }, '/unheard unknown_field: is not a known field; known here: type, options'],
     [
       { timestamp_sec: 1 },
       '/timestamp_sec unknown_field: is not a known field; known here: type, options; did you mean /options/cover/timestamp_sec?',
-    ],
-    [
-      { width: 1 },
-      '/width unknown_field: is not a known field; known here: type, options; did you mean /options/outputs/0/width?',
     ],
     [
       { options: { timestamp_sec: 1 } },
@@ -77,27 +60,12 @@ describe('an unknown field', () => {
       { options: { outputs: [{}, { widthh: 1 }] } },
       '/options/outputs/1/widthh unknown_field: is not a known field; known here: width; did you mean /options/outputs/1/width?',
     ],
-    [
-      { options: { cover: { time: 1 } } },
-      '/options/cover/time unknown_field: is not a known field; known here: timestamp_sec',
-    ],
   ])('%j is explained by what is known there, and what may be meant', (input, fault) =>
     expect(faults(schema, input)).toEqual([fault]),
   );
 
   it.each(['profile', 'priority', 'pool'])('`%s`, which only an operator chooses, is explained so', (name) => {
     expect(faults(schema, { [name]: 1 })).toEqual([`/${name} unknown_field: ${operatorRule}`]);
-  });
-
-  it('is only named as one where nothing is known, or the known fields are not given', () => {
-    expect(faults(z.strictObject({}), { a: 1 })).toEqual([
-      '/a unknown_field: is not a known field; none is known here',
-    ]);
-    expect(faults(schema, { a: 1 }, {})).toEqual(['/a unknown_field: is not a known field']);
-    const union = z.strictObject({ either: z.union([z.string(), z.strictObject({ x: z.int().optional() })]) });
-    expect(faults(union, { either: 's', y: 1 })).toEqual([
-      '/y unknown_field: is not a known field; known here: either',
-    ]);
   });
 
   it('faults are a thousand at most, of fields that are unknown and of others', () => {

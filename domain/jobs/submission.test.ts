@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { jsonPointer } from './faults.ts';
 import { jobTypeNames } from '../job-types/index.ts';
-import {
-  callerUrlSchema,
-  mediaHashSchema,
-  parseSubmission,
-  sourceKeySchema,
-  submissionBodySchema,
-} from './submission.ts';
+import { mediaHashSchema, parseSubmission, sourceKeySchema, submissionBodySchema } from './submission.ts';
 
 const valid = { type: 'image:thumbnail', hash: 'h1', source: 'a/b.jpg' };
 
@@ -91,16 +85,11 @@ describe('parseSubmission', () => {
   it.each([
     ['https://example.com/hook?x=1', true],
     ['http://example.com', true],
-    ['HTTPS://example.com/', true],
     ['https:example.com/h', false],
-    ['https:/example.com/h', false],
-    ['https:\\\\example.com\\h', false],
-    ['https:///example.com/h', false],
     ['//example.com', false],
     ['javascript:alert(1)', false],
     ['https://user:pass@example.com', false],
     ['https://exam ple.com/', false],
-    ['https://example.com/\u0000', false],
     ['https://example.com/\ud800', false],
     [`https://example.com/${'x'.repeat(2048)}`, false],
   ])('a callback_url %j is valid: %s', (url, isValid) => {
@@ -178,16 +167,7 @@ describe('the body that documents show', () => {
   });
 });
 
-describe('callerUrlSchema', () => {
-  it('the schema of an address takes 2048 characters', () => {
-    expect(callerUrlSchema.safeParse(`https://a.example/${'x'.repeat(2030)}`).success).toBe(true);
-  });
-});
-
 describe('mediaHashSchema', () => {
-  it.each(['a', '0', 'A.b_c~d-e', 'x'.repeat(128)])('the schema of a hash accepts %s', (hash) => {
-    expect(mediaHashSchema.safeParse(hash).success).toBe(true);
-  });
   it.each(['', '.a', '-a', '~a', 'a..b', 'a/b', 'a b', 'a\n', 'ä', 'a%2e', 'x'.repeat(129)])(
     'the hash %j of a media is refused',
     (hash) => {
@@ -197,12 +177,6 @@ describe('mediaHashSchema', () => {
 });
 
 describe('sourceKeySchema', () => {
-  it.each(['a', 'a/b c/ü.mp4', 'a..b', '.a', 'a./b', 'x'.repeat(1024), 'a//b'])(
-    'the schema of a source key accepts %s',
-    (key) => {
-      expect(sourceKeySchema.safeParse(key).success).toBe(true);
-    },
-  );
   it.each([
     '',
     '/a',

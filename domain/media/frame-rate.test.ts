@@ -19,7 +19,6 @@ const earlyFirst = (count: number) => frames(count, 0.04, (i) => (i === 0 ? -0.0
 describe('the frame rate of a stream', () => {
   it.each([
     ['a steady 25 is kept', rate(25), frames(100, 0.04), '25', false],
-    ['29.97 written with few digits is 30000/1001', rate(2997, 100), frames(100, 1001 / 30_000), '30000/1001', false],
     ['30 is not 29.97', rate(30), frames(100, 1 / 30), '30', false],
     [
       '24000/1001 in times rounded to a millisecond is recognised',
@@ -35,21 +34,10 @@ describe('the frame rate of a stream', () => {
       '30',
       false,
     ],
-    [
-      'an odd first gap does not change the rate',
-      rate(24_867, 1000),
-      frames(100, 0.04, (i) => (i === 0 ? -0.021 : 0)),
-      '25',
-      false,
-    ],
     ['without an average the gaps decide the rate', null, milliseconds(frames(200, 0.02)), '50', false],
     ['120 is halved', rate(120), frames(100, 1 / 120), '60', false],
-    ['119.88 is halved to 59.94', rate(120_000, 1001), frames(100, 1001 / 120_000), '60000/1001', false],
-    ['90 is halved to 45', rate(90), frames(100, 1 / 90), '45', false],
     ['an uncommon steady rate is kept', rate(15), frames(100, 1 / 15), '15', false],
-    ['a steady 12.5 is kept', rate(25, 2), frames(100, 0.08), '25/2', false],
     ['one frame a second is repeated to ten', rate(1), frames(20, 1), '10', false],
-    ['four frames a second are repeated to twelve', rate(4), frames(20, 0.25), '12', false],
     ['frames out of order are sorted first', null, frames(100, 0.02).toReversed(), '50', false],
     ['frames with one time count once', null, [...frames(100, 0.02), ...frames(100, 0.02)], '50', false],
     ['a steady 24.3 is not 24', null, frames(100, 1 / 24.3), '243/10', false],
@@ -70,7 +58,6 @@ describe('the frame rate of a stream', () => {
       '30000/1001',
       true,
     ],
-    ['30 with dropped frames is 30', rate(2250, 100), frames(200, 1 / 30).filter((_, i) => i % 4 !== 1), '30', true],
     [
       'a rate that changes from 24 to 60 becomes one between them',
       rate(40),
@@ -85,8 +72,6 @@ describe('the frame rate of a stream', () => {
       '30',
       false,
     ],
-    ['a few frames 33 ms apart are 30 frames a second', rate(1000), frames(30, 0.033), '30', false],
-    ['a stated 29.97 is kept where a few times fit it too', rate(30_000, 1001), [0, 0.033, 0.067], '30000/1001', false],
     ['a stated 30 is kept where a few times fit it too', rate(30), [0, 0.033, 0.067], '30', false],
     ['without an average a variable rate of about 24 is 24', null, unsteady, '24', true],
     ['a stated 1000 does not make a variable rate of about 24 one of 60', rate(1000), unsteady, '30000/1001', true],
@@ -101,7 +86,6 @@ describe('the frame rate of a stream', () => {
     ['a steady 60 is halved for at most 30', rate(60), frames(120, 1 / 60), 30, rate(30)],
     ['a variable rate of about 24 is halved for at most 20', null, milliseconds(unsteady), 20, rate(12_000, 1001)],
     ['25 for at most 5 is an eighth', rate(25), frames(100, 0.04), 5, rate(25, 8)],
-    ['9 for at most 12 is not doubled', rate(9), frames(40, 1 / 9), 12, rate(9)],
     ['3 for at most 12 is repeated four times', rate(3), frames(40, 1 / 3), 12, rate(12)],
   ])('%s', (_, average, times, max, expected) => {
     expect(planFrameRate({ average, runs: [times] }, max).rate).toEqual(expected);
@@ -119,7 +103,6 @@ describe('the places of frames in the output', () => {
     ['frames a tenth beside their places stay there', frames(60, 1 / 30, () => 0.1 / 30), 0],
     ['frames between two places are moved to one', milliseconds(frames(60, 1 / 30, () => 0.49 / 30)), -0.49 / 30],
     ['frames right before the next place are moved to it', frames(60, 1 / 30, () => 0.7 / 30), 0.3 / 30],
-    ['frames that lie anywhere stay where they are', frames(60, 1 / 29), 0],
     [
       'frames that lie anywhere stay there, also when the first is between two places',
       frames(60, 1 / 29, () => 0.5 / 30),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { explain, faultsOf } from '../jobs/faults.ts';
-import { encodingProfileOf } from './encoding-profile.ts';
 import {
   builtInMediaProfiles,
   chooseProfile,
@@ -15,27 +14,6 @@ describe('profiles', () => {
   it('what a profile leaves out is as in the built-in default', () => {
     const { byName } = mediaProfilesSchema.parse({ profiles: { quick: { preset: 'veryfast' } } });
     expect(byName.get('quick')).toEqual({ ...builtIn('default'), name: 'quick', preset: 'veryfast' });
-  });
-
-  it('a profile replaces a built-in one of its name', () => {
-    const { byName } = mediaProfilesSchema.parse({ profiles: { mobile: { crf: 30 } } });
-    expect(byName.get('mobile')?.crf).toBe(30);
-    expect([...byName.keys()]).toEqual(['default', 'mobile', 'archive-4k', 'hdr', 'audio']);
-  });
-
-  it('the profile archive-4k has rungs up to 2160 lines', () => {
-    expect(encodingProfileOf(builtIn('archive-4k')).rungs.at(-1)).toEqual({
-      codec: 'h264',
-      shortSide: 2160,
-      bitrateMax: 25_000_000,
-    });
-  });
-
-  it('only the profile audio streams audio without video', () => {
-    const streaming = [...builtInMediaProfiles.byName.values()].filter(
-      (profile) => encodingProfileOf(profile).streamsAudioOnly,
-    );
-    expect(streaming.map(({ name }) => name)).toEqual(['audio']);
   });
 
   it('every fault of the document is reported at once, each with its place', () => {
@@ -85,35 +63,6 @@ describe('profiles', () => {
       '/rules/1/profile',
     ]);
   });
-
-  it('a rule that names no profile is refused', () => {
-    const { error } = mediaProfilesSchema.safeParse({ rules: [{ profile: 'other' }] });
-    const message = 'is no profile; known are default, mobile, archive-4k, hdr, audio';
-    expect(error?.issues).toEqual([{ code: 'custom', path: ['rules', 0, 'profile'], message }]);
-  });
-
-  it.each([
-    [
-      { profiles: { a: null, b: undefined }, rules: [null, undefined] },
-      ['/profiles/a', '/profiles/b', '/rules/0', '/rules/1'],
-    ],
-    [{ profiles: null, rules: 7 }, ['/profiles', '/rules']],
-  ])('what is no object in %j is a fault', (document, places) => {
-    const { error } = mediaProfilesSchema.safeParse(document);
-    expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual(places);
-  });
-
-  it.each([
-    [{ quality: {} }, 'has one of `vmaf`, `ssim` and `report: true`'],
-    [{ expires_after: '30m' }, 'must be a number of days or hours, such as 30d or 12h'],
-  ])('the fault of %j says what is expected: %s', (profile, message) => {
-    const { error } = mediaProfilesSchema.safeParse({ profiles: { profile } });
-    expect(error?.issues.map((issue) => issue.message)).toEqual([message]);
-  });
-
-  it('the built-in profiles have no rules', () => {
-    expect(builtInMediaProfiles.rules).toEqual([]);
-  });
 });
 
 describe('the choice of a profile', () => {
@@ -133,12 +82,6 @@ describe('the choice of a profile', () => {
   ])('%s of %s bytes gets %3$s', (key, sizeBytes, name) => {
     expect(chooseProfile(profiles, { key, sizeBytes }).name).toBe(name);
   });
-});
-
-it('a rule may be about one size', () => {
-  const ofSeven = mediaProfilesSchema.parse({ rules: [{ source_bytes_min: 7, source_bytes_max: 7, profile: 'hdr' }] });
-  const chosen = [6, 7, 8].map((sizeBytes) => chooseProfile(ofSeven, { key: 'a.mp4', sizeBytes }).name);
-  expect(chosen).toEqual(['default', 'hdr', 'default']);
 });
 
 describe('the digest of a profile', () => {

@@ -62,22 +62,6 @@ audio/audio_en_aac_2ch/playlist.m3u8
 `);
 });
 
-it('a master lists the default audio first and the others in their order', () => {
-  const audio = ['en', 'de', 'fr'].map((language) => ({
-    ...english,
-    id: `audio_${language}_aac_2ch`,
-    name: language,
-    language,
-    isDefault: language === 'de',
-  }));
-  const master = masterOf({ video: [video], audio });
-  expect([...master.matchAll(/LANGUAGE="(\w+)",DEFAULT=(\w+)/g)].map(([, ...found]) => found)).toEqual([
-    ['de', 'YES'],
-    ['en', 'NO'],
-    ['fr', 'NO'],
-  ]);
-});
-
 it('a master with 5.1 lists each variant for two groups with the same renditions, stereo first', () => {
   const surround = {
     ...english,
@@ -115,12 +99,6 @@ it('a master without video and audio is refused', () => {
   expect(() => masterOf({})).toThrow(new Error('a master without video and audio'));
 });
 
-it('the variant of an audio group names the codec of every track in it', () => {
-  const efficient = { ...english, id: 'audio_de_aac_2ch', name: 'German', isDefault: false, codec: 'mp4a.40.5' };
-  const master = masterOf({ audio: [english, efficient] });
-  expect(master).toContain('#EXT-X-STREAM-INF:BANDWIDTH=130000,AVERAGE-BANDWIDTH=128000,CODECS="mp4a.40.2,mp4a.40.5",');
-});
-
 it('a master ends with the storyboard of its video', () => {
   const storyboard = { tile: { width: 160, height: 90 }, tiles: 32, intervalSec: 2, durationSec: 63 };
   const listed = { storyboard, bandwidth: 12_000 };
@@ -149,14 +127,6 @@ it.each([
   ['#EXT-X-MEDIA:CODECS="avc1.42c01f"\nv.m3u8\n', new Map(), null],
 ])('codec strings of %j are read', (text, found, audio) => {
   expect(codecsOfMaster(text)).toEqual({ video: found, audio });
-});
-
-it('a master that has subtitles names them on the variant of its audio, too', () => {
-  const german = { id: 'text_de', name: 'German', language: 'de', isForced: false, isHearingImpaired: false };
-  const master = masterOf({ audio: [english], text: [german] });
-  expect(master).toContain('AUDIO="audio",SUBTITLES="text"\naudio/audio_en_aac_2ch/playlist.m3u8');
-  // An empty line between renditions and variants.
-  expect(master).toContain('URI="text/text_de/playlist.m3u8"\n\n#EXT-X-STREAM-INF:');
 });
 
 it('a master lists subtitles in one group, with the forced ones and those for people who do not hear marked', () => {

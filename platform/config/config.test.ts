@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { builtInMediaProfiles } from '#domain/media/profiles.ts';
 import { type Config, loadConfig } from './config.ts';
 
 const secrets = {
@@ -46,80 +45,6 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true }));
 
 describe('a whole configuration', () => {
-  it('a configuration with only the required variables has the documented defaults', () => {
-    expect(load(whole)).toEqual({
-      mode: 'all',
-      host: '0.0.0.0',
-      port: 3000,
-      probePort: 0,
-      surfaces: new Set(['api', 'delivery']),
-      executor: 'process',
-      kubernetes: null,
-      uploads: null,
-      imports: null,
-      eventRules: [],
-      eventsTokens: [],
-      databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
-      databasePoolSize: 10,
-      redis: { kind: 'redis', url: whole.REDIS_URL },
-      source: {
-        bucket: 'sources',
-        s3: {
-          endpoint: 'http://s3:9000',
-          region: 'us-east-1',
-          keys: { accessKeyId: 'source-access', secretAccessKey: 'source-secret-access-key' },
-          forcePathStyle: true,
-          checksums: 'when_supported',
-          timeoutMs: 30_000,
-          chainVariables: {},
-        },
-      },
-      media: { bucket: `file:${join(process.cwd(), 'media')}`, dir: join(process.cwd(), 'media') },
-      apiKeys: [secrets.API_KEY],
-      keyTokenSecret: secrets.KEY_TOKEN_SECRET,
-      webhookSecret: secrets.WEBHOOK_SECRET,
-      encryptionKeys: [secrets.ENCRYPTION_KEY],
-      thumbSecrets: [],
-      baseUrl: 'https://media.example.org',
-      maxFileSizeBytes: 20 * 1024 ** 3,
-      largeVideoThresholdBytes: 2 * 1024 ** 3,
-      workerConcurrency: 4,
-      imageJobsPerProcess: 250,
-      largeWorkerConcurrency: 1,
-      chunkLengthMs: 60_000,
-      chunkParallelism: 1,
-      workerMetricsPort: 3001,
-      otlpEndpoint: null,
-      webhookAllowedCidrs: [],
-      webhookBackoffMs: [0, 5000, 30_000, 180_000, 1_080_000],
-      trustedProxies: [],
-      workDir: '/tmp',
-      ffmpegPath: null,
-      ffprobePath: null,
-      packagerPath: null,
-      x264Preset: null,
-      logLevel: 'info',
-      apiRateLimitPerMinute: 30,
-      console: 'off',
-      keyRateLimitPerMinute: 120,
-      batchRateLimitPerMinute: 10,
-      repairMissing: false,
-      deliveryCacheBytesMax: 256 * 1024 ** 2,
-      streamMutableCacheControl: null,
-      jobAttempts: 3,
-      outageDeadlineMs: 3_600_000,
-      jobRetentionMs: null,
-      revisionRetentionMs: null,
-      receiptRetentionMs: null,
-      purgeHookUrl: null,
-      jobDeadlineMs: 21_600_000,
-      leaseMs: 15_000,
-      sweepIntervalMs: 5000,
-      ticketAgeMs: 30_000,
-      mediaProfiles: builtInMediaProfiles,
-    } satisfies Config);
-  });
-
   it('a variable that is set replaces its default', () => {
     const config = load({
       ...whole,

@@ -54,11 +54,6 @@ describe('the video stream of a source', () => {
       { rotation: 90, width: 1080, height: 1920, isUpright: false },
     ],
     [
-      'a rotation of 180 degrees keeps the sides',
-      { side_data_list: [{ side_data_type: 'Display Matrix', rotation: 180 }] },
-      { rotation: 180, width: 1920 },
-    ],
-    [
       'a display matrix that mirrors the frame is recognised',
       {
         side_data_list: [
@@ -78,14 +73,12 @@ describe('the video stream of a source', () => {
       { width: 720, height: 576, sample_aspect_ratio: '64:45' },
       { width: 1024, height: 576, matrix: 'bt601', stored: { width: 720, height: 576, sampleAspect: 64 / 45 } },
     ],
-    ['an unknown pixel aspect is square', { sample_aspect_ratio: '0:1' }, { width: 1920 }],
     [
       'a PQ transfer is HDR',
       { color_transfer: 'smpte2084', pix_fmt: 'yuv420p10le', color_space: 'bt2020nc' },
       { hdr: 'pq', matrix: 'bt2020' },
     ],
     ['an HLG transfer is HDR', { color_transfer: 'arib-std-b67' }, { hdr: 'hlg' }],
-    ['ten bits without an HDR transfer are SDR', { pix_fmt: 'yuv420p10le' }, { hdr: 'none' }],
     [
       'Dolby Vision profile 8 is read as its base layer',
       { color_transfer: 'smpte2084', side_data_list: [{ side_data_type: 'DOVI configuration record', dv_profile: 8 }] },
@@ -101,9 +94,6 @@ describe('the video stream of a source', () => {
       { hdr: 'hlg' },
     ],
     ['full range is read from the tag', { color_range: 'pc' }, { isFullRange: true }],
-    ['full range is read from the pixel format', { pix_fmt: 'yuvj420p' }, { isFullRange: true }],
-    ['a matrix that filters convert is taken', { color_space: 'bt2020nc' }, { matrix: 'bt2020', refusedMatrix: null }],
-    ['RGB has no matrix to refuse', { color_space: 'gbr' }, { refusedMatrix: null }],
     [
       'a matrix that filters refuse counts as none',
       { color_space: 'ycgco' },
@@ -115,7 +105,6 @@ describe('the video stream of a source', () => {
       { matrix: 'bt709', refusedMatrix: { bitstreamFilter: 'h264_metadata=matrix_coefficients=2' } },
     ],
     ['Display P3 is read from the tag', { color_primaries: 'smpte432' }, { widePrimaries: 'smpte432' }],
-    ['primaries of standard definition are shown as BT.709', { color_primaries: 'bt470bg' }, { widePrimaries: null }],
     ['a pixel format with alpha may be transparent', { pix_fmt: 'yuva444p12le' }, { hasAlpha: true }],
     [
       'the fourth byte of uncompressed RGB is no alpha',
@@ -125,17 +114,10 @@ describe('the video stream of a source', () => {
     ['a field order flags the video as interlaced', { field_order: 'tt' }, { isFlaggedInterlaced: true }],
     ['an untagged SD video is BT.601', { width: 640, height: 360 }, { matrix: 'bt601' }],
     [
-      'a tagged SD video has the matrix of its tag',
-      { width: 640, height: 360, color_space: 'bt709' },
-      { matrix: 'bt709' },
-    ],
-    [
       'the base rate stands in for a missing average rate',
       { avg_frame_rate: '0/0', r_frame_rate: '30000/1001' },
       { averageRate: { num: 30_000, den: 1001 } },
     ],
-    ['without any rate the average is unknown', { avg_frame_rate: '0/0' }, { averageRate: null }],
-    ['a late start moves the end', { start_time: '0.500000' }, { startSec: 0.5, endSec: 10.5 }],
     [
       'the end of a Matroska stream is read from its tag',
       { duration: undefined, tags: { DURATION: '00:01:02.500000000' } },
@@ -144,11 +126,6 @@ describe('the video stream of a source', () => {
     ['without a length the end is unknown', { duration: undefined }, { endSec: null }],
   ])('%s', (_, more, expected) => {
     expect(readVideo(more)).toMatchObject(expected);
-  });
-
-  it('times of the video stream are counted from the start of the file', () => {
-    const { startSec, endSec } = read([{ ...video, start_time: '5.5' }], { start_time: '5.0' });
-    expect([startSec, endSec]).toEqual([0.5, 10.5]);
   });
 
   it('a source without a video stream is refused, also when it has an attached picture', () => {

@@ -35,23 +35,8 @@ it.each([
   ['a tool that decodes is refused memory', outOfMemory, false, 2 ** 33, 'resource_exhausted'],
   ['a tool that reads headers is refused memory though there is enough', outOfMemory, true, 2 ** 33, 'corrupt_input'],
   ['a tool that reads headers is refused memory and there is little', outOfMemory, true, 2 ** 24, 'resource_exhausted'],
-  ['a tool that reads headers has no disk', refused('No space left on device'), true, 2 ** 33, 'resource_exhausted'],
   ['a tool has no descriptor', refused('source: Too many open files'), true, 2 ** 33, 'resource_exhausted'],
-  [
-    'a machine has no descriptor',
-    refused('source: Too many open files in system'),
-    true,
-    2 ** 33,
-    'resource_exhausted',
-  ],
   ['a tool ends well and could not write all', unwritten, false, 2 ** 33, 'resource_exhausted'],
-  [
-    'a tool fails in a thread without disk',
-    refused('Task ended: -28 (No space left on device)'),
-    false,
-    2 ** 33,
-    'resource_exhausted',
-  ],
   [
     'a library is refused memory',
     refused("terminate called after throwing an instance of 'std::bad_alloc'"),
