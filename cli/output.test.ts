@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ReelwrightError } from '../clients/typescript/src/index.ts';
 import { openOutput, printable, printError, table } from './output.ts';
-import { bytesText, clockTime, TransferRate } from './progress.ts';
+import { TransferRate } from './progress.ts';
 
 function outlets({ isTTY = true, isJson = false, columns = 40, env = {} as Record<string, string> }) {
   const written = { stdout: '', stderr: '' };
@@ -33,12 +33,6 @@ it('a bar is one line of a terminal, which a result replaces', () => {
   output.result({ a: 1 }, 'done');
   expect(written.stderr).toBe(`\r\u001B[K${'a'.repeat(39)}\r\u001B[K`);
   expect(written.stdout).toBe('done\n');
-});
-
-it('a terminal that does not say how wide it is has a bar of 80 columns', () => {
-  const { written, output } = outlets({ columns: 0 });
-  output.bar('a'.repeat(100));
-  expect(written.stderr).toBe(`\r\u001B[K${'a'.repeat(79)}`);
 });
 
 it('without a terminal there is no bar, and with --json neither bar nor remark', () => {
@@ -89,12 +83,6 @@ it('no way out of the program passes what steers a terminal', () => {
   expect(written.stderr.slice('\r\u001B[K'.length)).toBe('??]0;title??2J?desrever?');
 });
 
-it('JSON of a program has the text of a service unchanged', () => {
-  const { output, written } = outlets({ isJson: true });
-  output.result({ text: '\u009B\u202E\u001B' }, '');
-  expect(JSON.parse(written.stdout)).toEqual({ text: '\u009B\u202E\u001B' });
-});
-
 it('a table has columns as wide as their cells, without control characters', () => {
   expect(table(['A', 'B'], [['long', 'x\u0007\n']])).toBe('A     B\nlong  x??');
 });
@@ -116,9 +104,4 @@ it('the rate of a transfer is of its last seconds, and what it resumed with does
   expect(rate.line(40 * mebibyte, 100 * mebibyte)).not.toContain('/s');
   now = 8_000;
   expect(rate.line(44 * mebibyte, 100 * mebibyte)).toContain('2.0 MiB/s  ends in 0:28');
-});
-
-it('sizes and times are short', () => {
-  expect([0, 1023, 1536, 5 * 1024 ** 3].map(bytesText)).toEqual(['0 B', '1023 B', '1.5 KiB', '5.0 GiB']);
-  expect([0, 61, 3_723].map(clockTime)).toEqual(['0:00', '1:01', '1:02:03']);
 });

@@ -74,11 +74,6 @@ it('a call without a service says how to name one, and a broken file where it is
   await expect(serverOf(env, undefined)).rejects.toThrow(`${configPath(env)}: expected JSON`);
 });
 
-it('what is saved is JSON that a person can read', async () => {
-  const path = await saveServer({ HOME: home }, 'a', first);
-  expect(await readFile(path, 'utf8')).toContain('\n  "default": "a"');
-});
-
 it('streams have the host of the API, unless another is saved or set', async () => {
   const env = { HOME: home };
   await saveServer(env, 'b', { ...second, media_url: 'https://media.test/' });

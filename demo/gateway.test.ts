@@ -42,37 +42,6 @@ it('requests reach the service with their method, headers and body, and its answ
   expect(await answer.text()).toBe('key 3000000');
 });
 
-it('an answer that goes on is handed over as it comes, and ends at the service when its client leaves', async () => {
-  let ended: Promise<unknown> = Promise.resolve();
-  const { url, forward } = await open((_asked, response) => {
-    ended = once(response, 'close');
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
-  });
-  forward();
-  const leaving = new AbortController();
-  const answer = await fetch(url, { signal: leaving.signal });
-  const reader = answer.body?.getReader();
-  expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('data: 1\n\n');
-  leaving.abort();
-  await ended;
-});
-
-it('the page of the console gets the part of the demo, and no other page does', async () => {
-  const page = '<html><head><title>a</title></head></html>';
-  const { url, forward } = await open((asked, response) => {
-    if (asked.headers['if-none-match'] === undefined)
-      response.writeHead(200, { etag: '"a"', 'content-type': 'text/html', 'content-length': page.length }).end(page);
-    else response.writeHead(304).end();
-  });
-  forward();
-  const headers = { 'if-none-match': '"a"' };
-  const shown = await fetch(`${url}/console/`, { headers });
-  expect([shown.status, shown.headers.get('etag')]).toEqual([200, null]);
-  expect(await shown.text()).toContain('<script src="../demo/board.js" type="module"></script></head>');
-  expect(await (await fetch(`${url}/player/`)).text()).toBe(page);
-  expect((await fetch(`${url}/player/`, { headers })).status).toBe(304);
-});
-
 it('only a page of the demo itself can kill a worker', async () => {
   const { url, forward } = await open((_asked, response) => response.writeHead(404).end());
   forward();
@@ -83,12 +52,4 @@ it('only a page of the demo itself can kill a worker', async () => {
   const named = request(`${url}/demo/kill`, { method: 'POST', headers: { host: 'evil.example:80', 'x-demo': '1' } });
   const [answer] = (await once(named.end(), 'response')) as [IncomingMessage];
   expect([answer.statusCode, await text(answer)]).toEqual([403, '']);
-});
-
-it('a service that cannot be reached is answered 502', async () => {
-  const { url, forward, service } = await open(() => {});
-  forward();
-  service.close();
-  await once(service, 'close');
-  expect((await fetch(url)).status).toBe(502);
 });

@@ -76,12 +76,6 @@ describe('the metrics of a process', () => {
     expect(text).toContain('svc_http_requests_total{method="GET",route="/api/jobs/:id",status="200"} 1');
   });
 
-  it('the metrics of two registries are independent', async () => {
-    const [one, other] = [new Metrics(), new Metrics()];
-    one.queueSyncFailures.inc();
-    expect(await other.registry.metrics()).toContain('svc_queue_metrics_sync_failures_total 0');
-  });
-
   it('keep their labels bounded, whatever callers send', async () => {
     const metrics = new Metrics();
     for (let n = 0; n < 2000; n += 1) {

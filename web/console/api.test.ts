@@ -72,25 +72,6 @@ it('events of a job are read over interruptions, from the last one on, until the
   expect(sent.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '7', '7', '7', '7', '9']);
 });
 
-it.each([400, 401, 404])('a job whose events are answered %i is not followed any longer', async (status) => {
-  const { followJob } = await load();
-  answers = [problem(status)];
-  await followJob('j-1', () => undefined, new AbortController().signal);
-  expect(sent).toHaveLength(1);
-});
-
-it('a view that is left ends the events of its job', async () => {
-  const { followJob } = await load();
-  const stopping = new AbortController();
-  answers = Array.from({ length: 10 }, () => new Error('unreachable'));
-  const ended = followJob('j-1', () => undefined, stopping.signal);
-  await vi.advanceTimersByTimeAsync(4000);
-  stopping.abort();
-  await vi.advanceTimersByTimeAsync(60_000);
-  await ended;
-  expect(sent).toHaveLength(3);
-});
-
 it('a problem has what the server says, and without a document its status', async () => {
   const { api } = await load();
   const faults = [{ pointer: '/hash', detail: 'is wrong' }];

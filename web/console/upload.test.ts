@@ -133,16 +133,6 @@ it('a part that fails for good ends the other parts, and removes the upload', as
   expect(calls).toEqual(['POST /api/uploads', 'DELETE /api/uploads/u-1']);
 });
 
-it('an upload that is stopped in the pause before another try sends nothing more', async () => {
-  answerOf = () => 0;
-  const stopping = new AbortController();
-  const { ended } = await begin(stopping.signal);
-  await vi.waitFor(() => expect(puts).toHaveLength(3));
-  stopping.abort();
-  expect((await settled(ended))?.status).toBe('rejected');
-  expect([puts.length, calls.at(-1)]).toEqual([3, 'DELETE /api/uploads/u-1']);
-});
-
 it('the hash for a file is what its name allows, and something that no other upload has', async () => {
   vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
   const { hashFor } = await import('./upload.js');

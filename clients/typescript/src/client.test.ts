@@ -32,24 +32,9 @@ function clientOf(...answers: readonly (() => Response)[]) {
   return { client: new Reelwright({ baseUrl: 'http://service.test/', apiKey: 'k', fetch, retry }), requests };
 }
 
-const submission = { type: 'video:cover', hash: 'a', source: 'a.mp4' } as const;
 const refuse = (): Response => {
   throw new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') });
 };
-const created = () => json({ job_id: '1', hash: 'a', status: 'queued' }, 202);
-
-it('a submission waits for Retry-After, and sends the same body again', async () => {
-  const { client, requests } = clientOf(() => problem(429, 'rate_limited', { 'retry-after': '0' }), refuse, created);
-  expect(await client.submit(submission)).toEqual({
-    job_id: '1',
-    type: 'video:cover',
-    hash: 'a',
-    status: 'queued',
-    results: null,
-    is_new: true,
-  });
-  expect(await Promise.all(requests.map((request) => request.json()))).toEqual([submission, submission, submission]);
-});
 
 it('a Retry-After beyond the bound is not waited for', async () => {
   const { client, requests } = clientOf(() => problem(503, 'busy', { 'retry-after': '60' }));
@@ -95,7 +80,6 @@ const stream = (...jobs: readonly Job[]) =>
     headers: { 'content-type': 'text/event-stream' },
   });
 
-const buffered = () => new Response('buffered', { headers: { 'content-type': 'text/html' } });
 const silent = () => new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream' } });
 
 it('a wait goes on where its stream ended, with the id of its last event', async () => {
@@ -114,21 +98,6 @@ it('a wait goes on where its stream ended, with the id of its last event', async
   expect(requests[0]?.url, 'without the slash at the end of the base').toBe('http://service.test/api/jobs/1/events');
 });
 
-it('a job is polled where streams do not pass, with its ETag', async () => {
-  vi.spyOn(Math, 'random').mockReturnValue(0);
-  const answers = [
-    buffered,
-    buffered,
-    () => json(jobOf('processing'), 200, { etag: '"1"', 'retry-after': '0' }),
-    () => new Response(null, { status: 304, headers: { 'retry-after': '0' } }),
-    () => json(jobOf('completed', 2)),
-  ];
-  const { client, requests } = clientOf(...answers);
-  expect((await client.waitFor('1')).status).toBe('completed');
-  vi.restoreAllMocks();
-  expect(requests.map(({ headers }) => headers.get('if-none-match'))).toEqual([null, null, null, '"1"', '"1"']);
-});
-
 it('a wait for a job that fails throws its error with what to do', async () => {
   const error = { code: 'source_not_found', message: 'missing', retryable: false, attempt: 1 };
   const { client } = clientOf(() => stream({ ...jobOf('failed'), error } as Job));
@@ -139,12 +108,6 @@ it('a wait for a job that fails throws its error with what to do', async () => {
     isRetryable: false,
     advice: expect.stringContaining('Upload'),
   });
-});
-
-it('a wait for an unknown job is refused at once', async () => {
-  const { client, requests } = clientOf(() => problem(404, 'not_found'));
-  await expect(client.waitFor('1')).rejects.toMatchObject({ code: 'not_found' });
-  expect(requests).toHaveLength(1);
 });
 
 it('a wait ends with its signal, and with its time', async () => {
@@ -211,12 +174,6 @@ it.each([
   const upload = await client.upload(source, options);
   expect([upload.source, partsOf(parts)]).toEqual(['uploads/u/a.mp4', inParts]);
   expect([seen[0], seen.at(-1)]).toEqual([0, text.length]);
-});
-
-it('an upload that is resumed sends only the parts that are missing', async () => {
-  const { client, parts } = uploadService(text.length, [1, 3]);
-  await client.upload(new Blob([text]), { resume: 'u' });
-  expect(partsOf(parts)).toEqual(['known', 'bbbbbbbbbb', 'known', 'dddddddddd', 'e']);
 });
 
 it('an upload of a stream without a size, or of nothing, says so', async () => {

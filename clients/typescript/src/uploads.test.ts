@@ -79,25 +79,6 @@ it.each([
   expect(puts).toHaveLength(times);
 });
 
-it('a store that asks for a day is asked again after a minute', async () => {
-  vi.useFakeTimers();
-  let puts = 0;
-  const { access } = accessOf(
-    (path) => Response.json(shown({ status: path.endsWith('/complete') ? 'completed' : 'open' })),
-    () => {
-      puts += 1;
-      return Promise.resolve(
-        new Response(null, { status: puts === 1 ? 503 : 200, headers: { 'retry-after': '86400' } }),
-      );
-    },
-  );
-  const uploaded = uploadFile(access, file, { name: 'a', parallel: 1 });
-  await vi.advanceTimersByTimeAsync(59_000);
-  expect(puts).toBe(1);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect([(await uploaded).status, puts]).toEqual(['completed', 3]);
-});
-
 it('a part that cannot be put ends the parts that are under way', async () => {
   const { access } = accessOf(
     () => Response.json(shown()),
