@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
@@ -61,20 +61,6 @@ describe('a folder that is made once', () => {
     expect(await madeOnce(recipe, make, { ...shelf, tree: await treeOf('export { };') })).not.toBe(first);
   });
 
-  it('two that want a folder at once in one process make it once', async () => {
-    const before = made;
-    const folders = await Promise.all([madeOnce(recipe, make, shelf), madeOnce(recipe, make, shelf)]);
-    expect(new Set(folders).size).toBe(1);
-    expect(made).toBe(before + 1);
-  });
-
-  it('a failure is not remembered and leaves nothing', async () => {
-    const failing = madeOnce(recipe, () => Promise.reject(new Error('no disk')), shelf);
-    await expect(failing).rejects.toThrow('no disk');
-    expect(await readdir(shelf.folder)).toEqual([]);
-    expect(await numberIn(await madeOnce(recipe, make, shelf))).toBe(String(made));
-  });
-
   it('two processes that want a folder at once make it once', async () => {
     const other = otherProcess();
     await once(other.stdout, 'readable');
@@ -93,28 +79,5 @@ describe('a folder that is made once', () => {
     const mine = madeOnce(recipe, make, shelf);
     other.kill('SIGKILL');
     expect(await numberIn(await mine)).toBe(String(made));
-  });
-});
-
-/** What is left of folders of these ages in days, each of 400 kB, after another one was made. */
-async function remaining(bytesMax: number, ages: readonly number[]): Promise<string[]> {
-  for (const days of ages) {
-    const path = join(shelf.folder, `${days}-days`);
-    await mkdir(path, { recursive: true });
-    await writeFile(join(path, 'file'), Buffer.alloc(400_000));
-    const at = new Date(Date.now() - days * 24 * 3600 * 1000);
-    await utimes(path, at, at);
-  }
-  const folder = await madeOnce(recipe, make, { ...shelf, bytesMax });
-  return (await readdir(shelf.folder)).filter((name) => join(shelf.folder, name) !== folder).toSorted();
-}
-
-describe('the bounds of what is kept', () => {
-  it('what was not used for two weeks is removed', async () => {
-    expect(await remaining(2_000_000, [15, 13, 2])).toEqual(['13-days', '2-days']);
-  });
-
-  it('of too much, what was not used for longest is removed, but nothing that was used within a day', async () => {
-    expect(await remaining(500_000, [3, 2, 0.6, 0.3])).toEqual(['0.3-days', '0.6-days']);
   });
 });

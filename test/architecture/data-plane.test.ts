@@ -1,20 +1,10 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { importsOf, readSources } from '../../testing/imports.ts';
 
 // What delivery/data-plane/README.md says.
 
 const files = readSources(join(import.meta.dirname, '../..')).filter(({ path }) => !path.endsWith('.test.ts'));
-
-it.each([
-  ['delivery/data-plane', 1_340],
-  ['platform/storage/s3/raw', 600],
-])('%s has at most %i lines', (folder, linesMax) => {
-  const within = files.filter(({ path }) => dirname(path) === folder);
-  const lines = within.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0);
-  expect(within.length).toBeGreaterThan(3);
-  expect(lines).toBeLessThanOrEqual(linesMax);
-});
 
 it('the rest of delivery imports of the data plane its interface alone', () => {
   const outside = files.filter(({ path }) => path.startsWith('delivery/') && !path.startsWith('delivery/data-plane/'));

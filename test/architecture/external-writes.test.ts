@@ -48,16 +48,3 @@ it.each([
   expect(users.length).toBeGreaterThan(0);
   expect(users.filter((path) => !allowed.some((start) => path.startsWith(start)))).toEqual([]);
 });
-
-it.each([
-  ['platform/postgres/database.ts', 2],
-  ['platform/queue/bull-ticket-queue.ts', 2],
-  ['platform/queue/bull-ticket-reader.ts', 1],
-  ['platform/storage/folder/folder-store.ts', 3],
-  ['platform/storage/s3/s3-store.ts', 6],
-  ['platform/kubernetes/client.ts', 1],
-  ['platform/outbound-http/outbound-http.ts', 1],
-])('%s sends each of its writes through the one place', (path, writes) => {
-  const text = withoutComments(files.find((file) => file.path === path)?.text ?? '');
-  expect(text.match(/(externalWrite|written)\(/g)).toHaveLength(writes);
-});

@@ -1,5 +1,4 @@
 import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
-import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import { release } from './release.ts';
 
 // The fields of objects from `kubectl -o json` that the tests read.
@@ -17,12 +16,6 @@ export interface MediaJobObject {
   readonly metadata: Metadata;
   readonly spec: MediaJobSpec;
   readonly status?: MediaJobStatus;
-}
-
-export interface RunnerPoolObject {
-  readonly metadata: Metadata;
-  readonly spec: RunnerPoolSpec;
-  readonly status?: RunnerPoolStatus;
 }
 
 interface ContainerStatus {
@@ -49,16 +42,6 @@ export interface PodObject {
     readonly containerStatuses?: readonly ContainerStatus[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
   };
-}
-
-export interface EventObject {
-  readonly metadata: Metadata;
-  readonly type: string;
-  readonly reason: string;
-  readonly note?: string;
-  readonly message?: string;
-  readonly regarding?: { readonly kind: string; readonly name: string };
-  readonly involvedObject?: { readonly kind: string; readonly name: string };
 }
 
 export interface List<T> {

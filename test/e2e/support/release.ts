@@ -74,9 +74,6 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
       LOG_LEVEL: 'debug',
       X264_PRESET: 'ultrafast',
       WEBHOOK_ALLOWED_CIDRS: `${hostAddress}/32`,
-      LARGE_VIDEO_THRESHOLD: '32MiB',
-      // Only the long video is long enough for three of them.
-      CHUNK_LENGTH: '12s',
     },
     runners: { namespace: release.runners },
     api: few,
@@ -84,7 +81,7 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
     controller: few,
     pools: {
       default: { concurrency: 3, resources },
-      'video-large': { concurrency: 1, resources, nodeSelector: { 'media.example.com/pool': 'large' } },
+      'video-large': { concurrency: 1, resources },
     },
   };
 }

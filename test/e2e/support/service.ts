@@ -9,7 +9,7 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobAnswer } from '../../../demo/jobs.ts';
 import { bucketOf, type buckets } from './host-servers.ts';
 import { kubectl, kubectlJson } from './kubectl.ts';
-import type { EventObject, List, MediaJobObject, PodObject } from './objects.ts';
+import type { List, MediaJobObject, PodObject } from './objects.ts';
 import { release } from './release.ts';
 
 // The release under test, as callers (HTTP) and operators (kubectl) use it.
@@ -141,12 +141,6 @@ export async function podAtStep(jobId: string | null, step: string, timeoutMs = 
   return pod;
 }
 
-/** Events of the runners' namespace about an object. */
-export async function eventsOf(kind: string, name: string): Promise<readonly EventObject[]> {
-  const { items } = await kubectlJson<List<EventObject>>('-n', release.runners, 'get', 'events');
-  return items.filter(({ involvedObject }) => involvedObject?.kind === kind && involvedObject.name === name);
-}
-
 /** Puts a file into the source bucket. */
 export async function putSource(key: string, path: string): Promise<void> {
   const store = openBucket('source');
@@ -166,15 +160,4 @@ export function signatureOf(body: Buffer): string {
 /** `kubectl` in the runners' namespace. */
 export function inRunners(...args: string[]): Promise<string> {
   return kubectl('-n', release.runners, ...args);
-}
-
-/** The controller's pod that the Lease names as its holder. */
-export async function leaderPod(): Promise<PodObject> {
-  const path = 'jsonpath={.spec.holderIdentity}';
-  const inRelease = ['-n', release.namespace, 'get'];
-  const holder = await eventually(
-    () => kubectl(...inRelease, 'lease', 'reelwright-controller', '-o', path),
-    (text) => text !== '',
-  );
-  return await kubectlJson<PodObject>(...inRelease, 'pod', holder.split('_')[0] ?? '');
 }
