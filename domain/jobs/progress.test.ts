@@ -7,18 +7,12 @@ import { jobPhases } from './status.ts';
 describe('the progress of a job', () => {
   it.each([
     ['admitted', 0, 0],
-    ['suspended', 0, 1],
     ['suspended', 1, 1],
-    ['scheduling', 0, 1],
     ['scheduling', 1, 3],
-    ['probing', 0, 3],
     ['probing', 0.5, 4],
     ['encoding', 0, 5],
     ['encoding', 0.5, 42],
-    ['encoding', 1, 80],
     ['packaging', 0, 80],
-    ['packaging', 1, 85],
-    ['publishing', 0, 85],
     ['publishing', 1, 95],
   ] as const)('the progress of a job in phase %s with %d of it done is %i percent', (phase, fraction, percent) =>
     expect(progressOf(phase, fraction)).toBe(percent),

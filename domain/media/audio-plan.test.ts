@@ -141,16 +141,11 @@ describe('a language tag', () => {
   it.each([
     ['eng', 'en'],
     ['ger', 'de'],
-    ['deu', 'de'],
-    ['fre', 'fr'],
     ['EN', 'en'],
     ['pt-br', 'pt-BR'],
     ['zh_Hant', 'zh-Hant'],
     ['und', null],
-    ['zxx', null],
-    ['mul', null],
     ['', null],
-    ['english!', null],
     ['a"b', null],
     [undefined, null],
   ])('the language tag of %j is %j', (named, tag) => {

@@ -12,7 +12,6 @@ const packets = (size: number, offset = 0) => {
 
 const recognised: readonly [string, Buffer][] = [
   ['mov', bytes([0, 0, 0, 24], 'ftypmp42')],
-  ['mov', bytes([0, 0, 0, 8], 'wide')],
   ['matroska', bytes([0x1a, 0x45, 0xdf, 0xa3, 1])],
   ['avi', bytes('RIFF', [0, 0, 0, 0], 'AVI LIST')],
   ['wav', bytes('RIFF', [0, 0, 0, 0], 'WAVEfmt ')],
@@ -20,7 +19,6 @@ const recognised: readonly [string, Buffer][] = [
   ['mpegts', packets(192, 4)],
   ['mpeg', bytes([0, 0, 1, 0xba, 0x44])],
   ['flv', bytes('FLV', [1])],
-  ['gif', bytes('GIF87a')],
   ['gif', bytes('GIF89a')],
   // The GUID of the header object.
   ['asf', bytes([0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66, 0xcf, 0x11, 0xa6, 0xd9, 0x00, 0xaa, 0x00, 0x62, 0xce, 0x6c])],

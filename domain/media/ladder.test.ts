@@ -42,7 +42,6 @@ describe('the ladder', () => {
     ],
     ['exactly 20 % above the rung below has no rung of its own', 768, 432, ['r360_h264 640']],
     ['480 is over 20 % larger than 360 and has its own rung', 854, 480, ['r360_h264 640', 'r480_h264 854']],
-    ['600 is close to 540 and has no rung of its own', 800, 600, ['r360_h264 480', 'r540_h264 720']],
     [
       '1000 is far from 720 and below 1080 and has its own rung',
       1778,
@@ -51,11 +50,8 @@ describe('the ladder', () => {
     ],
     ['a source smaller than the ladder has one rung of its own size', 320, 180, ['r180_h264 320']],
     ['an odd size is rounded down to even', 321, 181, ['r180_h264 320']],
-    ['a tiny source is not scaled', 34, 18, ['r18_h264 34']],
     ['one pixel becomes two, as 4:2:0 requires', 1, 1, ['r2_h264 2']],
     ['a very wide source is limited to a side that decoders accept', 16_000, 1000, ['r256_h264 4096']],
-    ['a very wide source of 64 lines is limited to that side too', 5000, 64, ['r52_h264 4096']],
-    ['a tiny source is limited to that side too', 5000, 62, ['r50_h264 4096']],
     ['a source as wide as decoders accept is rounded down to even', 4096, 101, ['r100_h264 4096']],
   ])('%s', (_, width, height, expected) => {
     expect(sizes(width, height).map((rung) => rung.join(' '))).toEqual(expected);

@@ -30,15 +30,11 @@ describe('XML as a tree', () => {
     ['', 'the document has no one root'],
     ['<a>', 'the document has no one root'],
     ['<a/><b/>', 'the document has no one root'],
-    ['<a/><b>', 'the document has no one root'],
-    ['text<a/>', 'the document has no one root'],
     ['<a/>text', 'the document has no one root'],
     ['<a></b>', '</b> is misplaced'],
     ['<a>text<b/></a>', '</a> is misplaced'],
-    ['</a>', '</a> is misplaced'],
     ['<a b=c/>', 'no XML of the known form at character 0'],
     ['<a b="<"/>', 'no XML of the known form at character 0'],
-    ['<a><![CDATA[x]]></a>', 'no XML of the known form at character 3'],
   ])('the document %j is refused: %s', (refused, message) => {
     expect(() => parseXml(refused)).toThrow(new SyntaxError(message));
   });

@@ -5,13 +5,10 @@ it.each([
   ['http://media.test/stream/h/master.m3u8', 'media.test', '/stream/h/master.m3u8'],
   ['HTTPS://media.test:8443/a?b=http://c/d', 'media.test:8443', '/a?b=http://c/d'],
   ['http://media.test', 'media.test', '/'],
-  ['http://media.test?a=1', 'media.test', '/?a=1'],
   ['http://user:secret@[::1]:80/a@b', '[::1]:80', '/a@b'],
-  ['http://media.test/../a', 'media.test', '/../a'],
   ['/http://media.test/a', 'sent.test', '/http://media.test/a'],
   ['/a', 'sent.test', '/a'],
   ['//media.test/a', 'sent.test', '//media.test/a'],
-  ['ftp://media.test/a', 'sent.test', 'ftp://media.test/a'],
   ['http:///a', 'sent.test', 'http:///a'],
   ['*', 'sent.test', '*'],
 ])('the target %s is of the host %s and the path %s', (url, host, path) => {

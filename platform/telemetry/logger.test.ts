@@ -44,16 +44,12 @@ describe('a line of the log', () => {
 describe('secrets', () => {
   it.each([
     'secret',
-    'keyTokenSecret',
-    'WEBHOOK_SECRET',
     'password',
     'apiKey',
-    'API_KEY',
     'x-api-key',
     'authorization',
     'cookie',
     'token',
-    'contentKey',
     'encryptionKeys',
     'privateKey',
     'credentials',

@@ -111,12 +111,6 @@ describe('how an attempt ended', () => {
       { kind: 'failed', exitCode: 20, error: error('deadline_exceeded') },
     ],
     [
-      'a Job past its deadline fails with deadline_exceeded',
-      ended('Failed', 'DeadlineExceeded'),
-      null,
-      { kind: 'failed', exitCode: 20, error: error('deadline_exceeded') },
-    ],
-    [
       'a failed Job whose pod is absent was disrupted',
       ended('Failed', 'BackoffLimitExceeded'),
       null,
@@ -159,12 +153,6 @@ describe('how an attempt ended', () => {
         message: 'Container process exceeded its local ephemeral storage limit "1Gi". ',
       }),
       { kind: 'failed', exitCode: 30, error: error('resource_exhausted') },
-    ],
-    [
-      'a container that failed ends the attempt although its pod is still Running',
-      job,
-      pod({ containers: [exited(20), waiting] }),
-      { kind: 'failed', exitCode: 20, error: null },
     ],
     ['a failed Job whose pod is still there is waited for', ended('Failed'), pod(), null],
     ['a Job that is complete is done although its pod still runs', ended('Complete'), pod(), { kind: 'done' }],

@@ -49,11 +49,6 @@ describe('the plan for a MediaJob', () => {
       { mediaJob: withStatus(begun), isJobNeverCreated: false },
       ['concludeAttempt'],
     ],
-    [
-      'whose Job may have been created and deleted is another attempt',
-      { isJobNeverCreated: false },
-      ['concludeAttempt'],
-    ],
     ['whose pod has just started is to wait: it may end in a moment', { job, pod: running('all'), runningMs: 0 }, []],
     [
       'whose pod has run for a second is to show that',
@@ -68,11 +63,6 @@ describe('the plan for a MediaJob', () => {
         mediaJob: withStatus(begun),
       },
       ['reportPhase'],
-    ],
-    [
-      'whose pod is at the phase of the row is empty',
-      { job, pod: running('fetch'), row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
-      [],
     ],
     [
       'whose runner has reported more than its pod shows is empty',
@@ -98,11 +88,6 @@ describe('the plan for a MediaJob', () => {
     [
       'whose pod has ended is to conclude the attempt',
       { job, pod: { ...pod, phase: 'Succeeded' }, mediaJob: withStatus(begun) },
-      ['concludeAttempt'],
-    ],
-    [
-      'whose pod has failed while it is unknown which units follow is to conclude the attempt',
-      { job, pod: { ...pod, phase: 'Failed' }, units: unread, mediaJob: withStatus(begun) },
       ['concludeAttempt'],
     ],
     [

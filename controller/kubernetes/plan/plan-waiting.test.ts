@@ -34,21 +34,8 @@ describe('the plan for a MediaJob', () => {
       },
       ['writeStatus'],
     ],
-    [
-      'from kubectl that is new is to wait before it shows that it is queued',
-      {
-        mediaJob: { ...mediaJob, metadata: { name: 'x', uid: row.id, creationTimestamp: ago(1) } },
-        row: { ...row, status: 'queued', phase: null },
-      },
-      [],
-    ],
     ['whose row waits for admission is empty', { row: { ...row, status: 'queued', phase: null } }, []],
     ['whose row waits for its next attempt is empty', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
-    [
-      'whose row waits for its next attempt for longer is to show that',
-      { row: { ...waitingRow, status: 'processing', phase: 'admitted', attempt: 2 }, mediaJob: withStatus(begun) },
-      ['writeStatus'],
-    ],
     ['whose pool is full for longer is to show that', { row: old, hasCapacity: false }, ['writeStatus']],
     ['whose pod is new and pending is to wait', { job, pod }, []],
     [
@@ -60,11 +47,6 @@ describe('the plan for a MediaJob', () => {
     [
       'whose pod finds no node is to show and record the problem',
       { job, pod: unschedulable, mediaJob: withStatus(begun) },
-      ['writeStatus', 'recordProblem'],
-    ],
-    [
-      'whose pod has found no node for 5 s is to show and record the problem',
-      { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(5) } } },
       ['writeStatus', 'recordProblem'],
     ],
     [
@@ -88,11 +70,6 @@ describe('the plan for a MediaJob', () => {
       ['failJob'],
     ],
     [
-      'whose next step has not started for a moment is to wait',
-      { job, pod: stalled(1), mediaJob: withStatus(begun) },
-      [],
-    ],
-    [
       'whose Job is suspended past the deadline is to show that',
       { job: queuedByKueue },
       ['reportPhase', 'writeStatus'],
@@ -109,11 +86,6 @@ describe('the plan for a MediaJob', () => {
       'whose pod has waited for 5 s with outdated settings is to replace its Job',
       { job, pod: { ...pod, metadata: { creationTimestamp: ago(5) } }, isOutdated: true, mediaJob: withStatus(begun) },
       ['deleteJob'],
-    ],
-    [
-      'whose pod has waited for a moment with outdated settings is to leave it',
-      { job, pod, isOutdated: true, mediaJob: withStatus(begun) },
-      [],
     ],
     [
       'whose row waits while the object storage is away is to show that',
@@ -153,11 +125,6 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('the plan for a MediaJob reports a Job that was resumed as one that is scheduled', () => {
-    const resumed = { job: { ...job, hasPod: false }, row: { ...row, phase: 'suspended' as const } };
-    expect(shownBy({ ...resumed, mediaJob: withStatus(begun) })).toEqual([{ do: 'reportPhase', phase: 'scheduling' }]);
-  });
-
   it('the plan for a MediaJob whose Job was resumed and whose pod cannot be created does not show it as suspended', () => {
     const resumed = { job: { ...job, metadata: { creationTimestamp: ago(60) } } };
     const suspended = { ...row, phase: 'suspended' as const };
@@ -182,12 +149,6 @@ describe('the plan for a MediaJob', () => {
           conditions: [{ reason: 'Queued', message: expect.stringContaining('default, whose concurrency is 1') }],
         },
       },
-    ]);
-  });
-
-  it('the plan for a MediaJob shows that the pool of a waiting job does not exist', () => {
-    expect(shownBy({ row: waitingRow, pool: { name: 'gpu', spec: null } })).toMatchObject([
-      { status: { phase: 'unschedulable', conditions: [{ reason: 'PoolNotFound' }] } },
     ]);
   });
 

@@ -57,11 +57,6 @@ describe('the plan for a MediaJob', () => {
     ['that is completed is one write', { job, row: { ...row, status: 'completed' } }, ['writeStatus']],
     ['that has ended is empty', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],
     [
-      'that is completed and shows that is to leave its Job, which ends by itself',
-      { job, mediaJob: complete, row: { ...row, status: 'completed' } },
-      [],
-    ],
-    [
       'that has failed and shows that is to delete its Job',
       {
         job,
@@ -73,11 +68,6 @@ describe('the plan for a MediaJob', () => {
     [
       'whose TTL has passed is to delete it',
       { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }), row: { ...row, status: 'completed' } },
-      ['deleteMediaJob'],
-    ],
-    [
-      'whose TTL passes now is to delete it',
-      { mediaJob: withStatus({ ...complete.status, completionTime: ago(3600) }), row: { ...row, status: 'completed' } },
       ['deleteMediaJob'],
     ],
     [

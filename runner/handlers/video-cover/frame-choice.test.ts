@@ -14,22 +14,6 @@ describe('a representative frame', () => {
       2,
     ],
     [
-      'a white frame is not chosen',
-      [
-        { ...good, mean: 250 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
-      'a flat frame is not chosen',
-      [
-        { ...good, deviation: 2 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
       'a frame more blurred than the others is not chosen',
       [
         { ...good, sharpness: 4 },
