@@ -52,10 +52,10 @@ describe('the frame rate of a stream', () => {
     ['one odd gap in ten does not make a rate variable', rate(25), earlyFirst(11), '25', false],
     ['one odd gap in nine makes a rate variable', rate(25), earlyFirst(10), '25', true],
     [
-      'jitter around 29.9 becomes 29.97',
+      'jitter around 30 becomes 30, whatever the header says',
       rate(2985, 100),
       frames(200, 1 / 30, (i) => (i % 3) * 0.008),
-      '30000/1001',
+      '30',
       true,
     ],
     [
@@ -89,6 +89,26 @@ describe('the frame rate of a stream', () => {
     ['3 for at most 12 is repeated four times', rate(3), frames(40, 1 / 3), 12, rate(12)],
   ])('%s', (_, average, times, max, expected) => {
     expect(planFrameRate({ average, runs: [times] }, max).rate).toEqual(expected);
+  });
+
+  it.each([
+    ['60 whose times scatter by 0.43 of a frame stays 60', 1 / 60, 650 / 90_000, '60'],
+    ['29.83 whose times scatter by 10 ms becomes 29.97', 3017 / 90_000, 0.01, '30000/1001'],
+    ['29.9 whose times scatter by 2.8 ms becomes 29.97', 3010 / 90_000, 250 / 90_000, '30000/1001'],
+    ['120 whose times scatter is halved', 1 / 120, 0.003, '60'],
+    ['15 whose times scatter stays 15', 1 / 15, 0.02, '15'],
+  ])('%s, and every frame has a place', (_, gapSec, scatterSec, expected) => {
+    const times = frames(240, gapSec, (n) => scatterSec * Math.sin(n * 2.399));
+    const plan = planFrameRate({ average: rate(59_940, 1000), runs: [times, times.map((time) => time + 100)] }, 60);
+    expect([showRational(plan.rate), plan.isScattered]).toEqual([expected, true]);
+  });
+
+  it.each([
+    ['a rate that changes', [...frames(100, 1 / 24), ...frames(100, 1 / 60).map((t) => t + 5)]],
+    ['30 with missing frames', frames(200, 1 / 30).filter((_, i) => i % 4 !== 1)],
+    ['a steady 25', frames(100, 0.04)],
+  ])('%s is no scatter', (_, times) => {
+    expect(planFrameRate({ average: null, runs: [times] }, 60).isScattered).toBe(false);
   });
 
   it('the time between two samples is not a gap between frames', () => {

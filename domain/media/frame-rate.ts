@@ -39,26 +39,65 @@ export interface FrameRatePlan {
   /** Before it was halved or multiplied. */
   readonly sourceRate: Rational;
   readonly isVariable: boolean;
+  /** Whether the frames are regular but for a scatter of their times: each belongs at a place of its own. */
+  readonly isScattered: boolean;
 }
 
 /**
- * The constant rate that a source is encoded at: its own when it is steady, the nearest standard rate when it is not;
- * halved until it is at most `frameRateMax`, multiplied up to that where it is under 10.
+ * The constant rate that a source is encoded at: its own when it is steady, the rate around which its times scatter, or
+ * else the nearest standard rate; halved until it is at most `frameRateMax`, multiplied up to that where it is under
+ * 10.
  */
 export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
   const gaps = evidence.runs.flatMap(gapsOf);
   const median = medianOf(gaps);
-  const planOf = (sourceRate: Rational, isVariable = false) => ({
+  const planOf = (sourceRate: Rational, isVariable = false, isScattered = false) => ({
     rate: withinBounds(sourceRate, frameRateMax),
     sourceRate,
     isVariable,
+    isScattered,
   });
   if (median === null) return planOf(tidy(evidence.average ?? { num: 25, den: 1 }));
   const even = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02);
   const odd = gaps.length - even.length;
   if (even.length >= gaps.length * steadyShare) return planOf(rateOfGaps(even, evidence.average));
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
-  return planOf(nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median)), isVariable);
+  const nearest = nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median));
+  // Frames at places of a rate, of which some are missing, stay there.
+  const grids = [nearest, nearestStandard(1 / median)];
+  const isOnGrid = grids.some((rate) => evidence.runs.every((run) => placesOf(run, rate).agreement >= agreementMin));
+  const scattered = isOnGrid ? null : rateOfScatter(evidence.runs);
+  return scattered === null ? planOf(nearest, isVariable) : planOf(scattered, true, true);
+}
+
+/** Regular frames whose times are off by at most this share of a frame keep their order and their number. */
+const scatterFramesMax = 0.45;
+/** Fewer frames say little of a mean. */
+const scatteredMin = 24;
+/** A mean rate within this share of a common one becomes that one: a frame is repeated now and then. */
+const commonShareMax = 0.01;
+
+/** The rate around which the times of all runs scatter; null where they do not. */
+function rateOfScatter(runs: readonly (readonly number[])[]): Rational | null {
+  const secs = runs.filter((run) => run.length >= scatteredMin).map(scatterSec);
+  const [first] = secs;
+  if (first === undefined || first === null) return null;
+  const isOne = secs.every((sec) => sec !== null && Math.abs(sec / first - 1) <= commonShareMax);
+  if (!isOne) return null;
+  const common = nearestOf(knownRates, (rate) => Math.abs(Math.log(valueOf(rate) * first)));
+  const isCommon = Math.abs(valueOf(common) * first - 1) <= commonShareMax;
+  return isCommon ? common : rational(Math.max(1, Math.round(1000 / first)), 1000);
+}
+
+/** The seconds of a frame by the straight line through a run's times; null where some lie too far from it. */
+function scatterSec(run: readonly number[]): number | null {
+  const times = run.toSorted((a, b) => a - b);
+  const mid = (times.length - 1) / 2;
+  const meanSec = times.reduce((sum, time) => sum + time, 0) / times.length;
+  const spread = times.reduce((sum, _, index) => sum + (index - mid) ** 2, 0);
+  const sec = times.reduce((sum, time, index) => sum + (index - mid) * (time - meanSec), 0) / spread;
+  const isNear = times.every((time, index) => Math.abs(time - meanSec - (index - mid) * sec) <= scatterFramesMax * sec);
+  return isNear && sec > 0 ? sec : null;
 }
 
 /** The rate of steady gaps: the stated or a standard one with as many frames in as much time, else their mean. */
@@ -93,14 +132,18 @@ const agreementMin = 0.9;
  * @param times from the start of the file
  */
 export function placeShiftSec(times: readonly number[], rate: Rational): number {
-  const framesPerSec = valueOf(rate);
-  const angles = times.map((time) => 2 * Math.PI * time * framesPerSec);
+  const { offFrames, agreement } = placesOf(times, rate);
+  const isRisky = agreement >= agreementMin && Math.abs(offFrames) >= offPlaceMin;
+  return isRisky ? -offFrames / valueOf(rate) : 0;
+}
+
+/** How far frames lie from the places of a rate, in frames, and how much they agree about it, 0–1. */
+function placesOf(times: readonly number[], rate: Rational): { offFrames: number; agreement: number } {
+  const angles = times.map((time) => 2 * Math.PI * time * valueOf(rate));
   const mean = (part: (angle: number) => number) =>
     angles.reduce((sum, angle) => sum + part(angle), 0) / Math.max(1, angles.length);
   const [x, y] = [mean(Math.cos), mean(Math.sin)];
-  const offFrames = Math.atan2(y, x) / (2 * Math.PI);
-  const isRisky = Math.hypot(x, y) >= agreementMin && Math.abs(offFrames) >= offPlaceMin;
-  return isRisky ? -offFrames / framesPerSec : 0;
+  return { offFrames: Math.atan2(y, x) / (2 * Math.PI), agreement: Math.hypot(x, y) };
 }
 
 function gapsOf(times: readonly number[]): number[] {

@@ -41,6 +41,8 @@ export interface VideoSource {
     readonly sourceRate: Rational;
     /** Added to the time of every frame, so that it lies at a place of the stream's grid. */
     readonly shiftSec: number;
+    /** Whether each frame belongs at the place after the one before it, however far its time is off. */
+    readonly isScattered: boolean;
     readonly fieldOrder: FieldOrder;
     readonly toneMap: 'pq' | 'hlg' | null;
     readonly hasZscale: boolean;
@@ -109,6 +111,7 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
       rate: plan.rate,
       sourceRate: plan.sourceRate,
       shiftSec: await shiftOf(times, { startSec: probed.startSec, rate: plan.rate, video }, context),
+      isScattered: plan.isScattered,
       fieldOrder,
       toneMap,
       hasZscale: abilities.filters.has('zscale'),

@@ -21,6 +21,7 @@ const video: VideoSource['video'] = {
   averageRate: { num: 25, den: 1 },
   sourceRate: { num: 25, den: 1 },
   shiftSec: 0,
+  isScattered: false,
   rotation: 0,
   isMirrored: false,
   isUpright: true,

@@ -3,7 +3,7 @@ import type { Grid } from '#domain/media/grid.ts';
 import type { Rung } from '#domain/media/ladder.ts';
 import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import type { SubtitlePlan } from '#domain/media/subtitle-plan.ts';
-import { showRational } from '#domain/media/rational.ts';
+import { type Rational, showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, decodeArgs, inputArgs, matrixArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
@@ -83,12 +83,26 @@ function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): stri
     ...firstFilters(video),
     ...deinterlaceFilters(video),
     ...(video.shiftSec === 0 ? [] : [`setpts=round(PTS+(${video.shiftSec.toFixed(6)})/TB)`]),
+    ...(video.isScattered ? [inOrderFilter(video.sourceRate)] : []),
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
     ...(span.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${span.heldFrames}`] : []),
     // `fps` holds the last frame too where its duration is known.
     `trim=end_frame=${span.frames}`,
   ];
   return rungsGraph(`[0:${video.streamIndex}]`, frames, { video, rungs });
+}
+
+/** A frame may lie this far from the place after the one before it, in frames, and is still put there. */
+const offPlaceMax = 0.95;
+
+/**
+ * Puts each frame at the place after the one before it, in frames of the source's rate, until its time lies about a
+ * frame away: `fps` rounds every time by itself, and where times scatter it would repeat some frames and drop others.
+ */
+function inOrderFilter({ num, den }: Rational): string {
+  const isNext = `isnan(PTS)+lt(abs(ld(1)-ld(0)-1),${offPlaceMax})`;
+  const place = `if(eq(N,0),round(ld(1)),if(${isNext},ld(0)+1,max(ld(0),round(ld(1)))))`;
+  return `setpts='st(1,PTS*TB*${num}/${den});st(0,${place});round(ld(0)*${den}/${num}/TB)'`;
 }
 
 /** A graph that takes `frames` of a stream, by its label, and scales them to every rung. */

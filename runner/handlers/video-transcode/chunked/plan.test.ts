@@ -173,6 +173,7 @@ describe('the cuts of a source', () => {
     ['with a gap', cut({ packets: { ...stream.packets, isContinuous: false } })],
     ['for another codec as well', cut({ rungs: [{ codec: 'h264' }, { codec: 'hevc' }] })],
     ['that is mirrored', cut({}, {}, { isMirrored: true })],
+    ['whose times scatter', cut({}, {}, { isScattered: true })],
     ['whose video begins late', cut({}, {}, { startSec: 2.1 })],
     ['whose times start over', cut({}, { container: 'mpegts', startSec: transportSecMax - 60 })],
     ['that is short', cut({ span: { frames: 1100 } })],

@@ -79,6 +79,8 @@ export function cutsOf(
     !video.isMirrored &&
     // Its opacity lies beside the packets, and NUT does not keep it.
     video.decoder === null &&
+    // The place of a frame depends on those of all before it.
+    !video.isScattered &&
     video.startSec <= startSecMax &&
     !(source.container === 'mpegts' && source.startSec + source.durationSec >= transportSecMax);
   const chunks = canBeCut ? planChunks({ frames: span.frames, grid, chunkSec }) : [];
