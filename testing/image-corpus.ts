@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
+import { avifPremultiplied, jxlTurned } from './encoded-images.ts';
 import { heic } from './heif.ts';
 import { markdownTable } from './markdown.ts';
 import { runTool } from './media.ts';
@@ -167,6 +169,35 @@ async function cmykJpeg(): Promise<Buffer> {
   }
 }
 
+/** A PNG of 16 bits that states its colors by number (`cICP`), after its header of 33 bytes. */
+async function numberedPng(of: Buffer, primaries: number, transfer: number): Promise<Buffer> {
+  const bytes = await deep(of).png().toBuffer();
+  const chunk = Buffer.alloc(16);
+  chunk.writeUInt32BE(4, 0);
+  chunk.write('cICP', 4, 'latin1');
+  chunk.set([primaries, transfer, 0, 1], 8);
+  chunk.writeUInt32BE(crc32(chunk.subarray(4, 12)), 12);
+  return Buffer.concat([bytes.subarray(0, 33), chunk, bytes.subarray(33)]);
+}
+
+/** A sequence of AVIF without its still image. */
+async function sequenceAlone(): Promise<Buffer> {
+  const bytes = await byFfmpeg('x.avif', sequenceArgs);
+  bytes.write('free', bytes.indexOf('meta', 0, 'latin1'), 'latin1');
+  return bytes;
+}
+
+/** Half transparent, with colors that are multiplied by that (TIFF 6.0, "ExtraSamples"). */
+const associated = () =>
+  tiff({
+    width,
+    height,
+    samples: fill((name) => [...colours[name].map((value) => Math.round((value * 128) / 255)), 128]),
+    photometric: 2,
+    extraChannels: 1,
+    tags: { 338: 1 },
+  });
+
 export const corpus: readonly CorpusImage[] = [
   image('JPEG', () => quarters().jpeg().toBuffer()),
   image('JPEG without its last marker', async () => (await quarters().jpeg().toBuffer()).subarray(0, -2)),
@@ -194,6 +225,13 @@ export const corpus: readonly CorpusImage[] = [
   image('PNG, 16 bit, transparent, Display P3', async () => (await deepInP3()).ensureAlpha(0.5).png().toBuffer(), {
     alpha: 128,
   }),
+  ...(['pq', 'hlg'] as const).map((hdr) =>
+    image(`PNG, 16 bit, ${hdr.toUpperCase()} by number`, () => numberedPng(inHdr(hdr), 9, hdr === 'pq' ? 16 : 18), {
+      expected: toneMapped,
+      tolerance: 20,
+    }),
+  ),
+  image('PNG, 16 bit, Display P3 by number', async () => numberedPng((await inP3()).numbers, 12, 13)),
   image('WebP', () => quarters().webp({ quality: 95 }).toBuffer(), { tolerance: 6 }),
   image('WebP, lossless, transparent', () => seeThrough(0.5).webp({ lossless: true, exact: true }).toBuffer(), {
     alpha: 128,
@@ -201,6 +239,8 @@ export const corpus: readonly CorpusImage[] = [
   image('GIF', () => quarters().gif().toBuffer(), { tolerance: 8 }),
   image('AVIF', () => quarters().avif({ quality: 80 }).toBuffer(), { tolerance: 5 }),
   image('AVIF sequence', () => byFfmpeg('x.avif', sequenceArgs), { tolerance: 6 }),
+  image('AVIF sequence without a still image', sequenceAlone, { tolerance: 6 }),
+  image('AVIF, transparent, premultiplied', async () => avifPremultiplied(), { alpha: 128, tolerance: 4 }),
   image(
     'AVIF, Display P3 by number',
     async () => byFfmpeg('x.avif', avifArgs, sharp((await inP3()).numbers, { raw })),
@@ -252,7 +292,7 @@ export const corpus: readonly CorpusImage[] = [
     { tolerance: 10 },
   ),
   image('TIFF', () => quarters().tiff({ compression: 'none' }).toBuffer()),
-  ...[6, 7].map((orientation) =>
+  ...[2, 3, 4, 5, 6, 7, 8].map((orientation) =>
     image(`TIFF, LZW, orientation ${orientation}`, () => turned(orientation).tiff({ compression: 'lzw' }).toBuffer(), {
       orientation,
     }),
@@ -269,6 +309,7 @@ export const corpus: readonly CorpusImage[] = [
   }),
   image('TIFF, 16 bit, Display P3', async () => (await deepInP3()).tiff({ compression: 'deflate' }).toBuffer()),
   image('TIFF, transparent', () => seeThrough(0.5).tiff({ compression: 'deflate' }).toBuffer(), { alpha: 128 }),
+  image('TIFF, transparent, premultiplied', async () => associated(), { alpha: 128 }),
   image(
     'TIFF, CMYK with a profile',
     () => quarters().toColourspace('cmyk').withIccProfile('cmyk').tiff({ compression: 'lzw' }).toBuffer(),
@@ -299,6 +340,9 @@ export const corpus: readonly CorpusImage[] = [
     tolerance: 4,
   }),
   image('JPEG XL', () => byFfmpeg('x.jxl', '-pix_fmt rgb24'), { tolerance: 8 }),
+  ...[1, 2, 3, 4, 5, 6, 7, 8].map((orientation) =>
+    image(`JPEG XL, orientation ${orientation}`, async () => jxlTurned(orientation), { orientation }),
+  ),
   image('JPEG XL, lossless, 16 bit', () => byFfmpeg('x.jxl', '-pix_fmt rgb48le -distance 0')),
 ];
 

@@ -1,4 +1,4 @@
-import { displayP3, type HeifColour } from './heif-colour.ts';
+import { displayP3, type NumberedColour } from './numbered-colour.ts';
 
 // HDR photos become SDR in the same way as HDR videos (docs/reference/media.md, "Colour").
 
@@ -58,7 +58,7 @@ const srgbNumbers = Uint8Array.from({ length: steps + 1 }, (_, step) => {
 });
 
 /** Changes pixels of 8 bits a channel from HDR to sRGB, where they are. */
-export function mapToSrgb(data: Uint8Array, channels: 3 | 4, { primaries, hdr }: HeifColour): void {
+export function mapToSrgb(data: Uint8Array, channels: 3 | 4, { primaries, hdr }: NumberedColour): void {
   if (hdr === null) return;
   const lightOf = Float64Array.from({ length: 256 }, (_, value) => lights[hdr](value / 255));
   const [toRed, toGreen, toBlue] = toSrgbPrimaries[primaries] ?? asItIs;

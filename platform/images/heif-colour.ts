@@ -1,13 +1,5 @@
-/** Colours that a HEIF or AVIF states by number (ISO/IEC 23091-2), in place of a profile. */
-export interface HeifColour {
-  readonly primaries: number;
-  /** The kind of HDR; null for SDR. */
-  readonly hdr: 'pq' | 'hlg' | null;
-}
-
-/** The number of Display P3's primaries. */
-export const displayP3 = 12;
-const transfers: Readonly<Record<number, 'pq' | 'hlg'>> = { 16: 'pq', 18: 'hlg' };
+import { bodyOf, boxesIn } from './heif-boxes.ts';
+import { type NumberedColour, numberedColour } from './numbered-colour.ts';
 
 /**
  * The colours of a HEIF or AVIF (ISO/IEC 23008-12) by number: of the primary item, else of the first item, which is one
@@ -15,7 +7,7 @@ const transfers: Readonly<Record<number, 'pq' | 'hlg'>> = { 16: 'pq', 18: 'hlg' 
  *
  * @param head the beginning of the file, which holds its properties
  */
-export function heifColourOf(head: Buffer): HeifColour | null {
+export function heifColourOf(head: Buffer): NumberedColour | null {
   try {
     const meta = bodyOf(head, ['meta']).subarray(4);
     const properties = [...boxesIn(bodyOf(meta, ['iprp', 'ipco']))];
@@ -25,7 +17,7 @@ export function heifColourOf(head: Buffer): HeifColour | null {
     for (const indexes of [items.get(primary) ?? [], first])
       for (const { type, body } of indexes.flatMap((index) => properties[index - 1] ?? []))
         if (type === 'colr' && body.toString('latin1', 0, 4) === 'nclx')
-          return { primaries: body.readUInt16BE(4), hdr: transfers[body.readUInt16BE(6)] ?? null };
+          return numberedColour(body.readUInt16BE(4), body.readUInt16BE(6));
     return null;
   } catch (error) {
     // A file that is cut off or not as it should be states nothing; its decoder reports it.
@@ -34,27 +26,19 @@ export function heifColourOf(head: Buffer): HeifColour | null {
   }
 }
 
-interface Box {
-  readonly type: string;
-  readonly body: Buffer;
-}
-
-/** @throws RangeError where a box is cut off */
-function* boxesIn(bytes: Buffer): Generator<Box> {
-  for (let at = 0; at < bytes.length;) {
-    const size = bytes.readUInt32BE(at);
-    const [headBytes, sizeBytes] = size === 1 ? [16, Number(bytes.readBigUInt64BE(at + 8))] : [8, size];
-    if (sizeBytes < headBytes) throw new RangeError('a box is smaller than its header');
-    yield { type: bytes.toString('latin1', at + 4, at + 8), body: bytes.subarray(at + headBytes, at + sizeBytes) };
-    at += sizeBytes;
+/**
+ * Whether the colors of an image are multiplied by its opacity (ISO/IEC 23008-12, reference type `prem`).
+ *
+ * @param head the beginning of the file
+ */
+export function isPremultiplied(head: Buffer): boolean {
+  try {
+    const references = bodyOf(head, ['meta']).subarray(4);
+    return [...boxesIn(bodyOf(references, ['iref']).subarray(4))].some(({ type }) => type === 'prem');
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
   }
-}
-
-/** The body of the first box at a path. @throws RangeError where there is none */
-function bodyOf(bytes: Buffer, [type, ...rest]: readonly string[]): Buffer {
-  if (type === undefined) return bytes;
-  for (const box of boxesIn(bytes)) if (box.type === type) return bodyOf(box.body, rest);
-  throw new RangeError(`no box ${type}`);
 }
 
 /** Numbers of items have two or four bytes, by the version of their box. */

@@ -1,11 +1,15 @@
 import { open, readFile } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { asProblem } from '#domain/resource-problem.ts';
-import { displayP3, heifColourOf } from './heif-colour.ts';
+import { leavesCanvasFree, withTransparentFrame } from './gif-canvas.ts';
+import { heifColourOf, isPremultiplied } from './heif-colour.ts';
+import { stillOfSequence } from './heif-sequence.ts';
 import { decodedKinds, imageHeadBytes, imageKindOf } from './image-kinds.ts';
 import { hasOddScan, jpegStartBytes, writeScanParameters } from './jpeg-scans.ts';
+import { isNotSrgb } from './numbered-colour.ts';
+import { pngColourOf } from './png-colour.ts';
 import { type Sharp, sharp } from './sharp.ts';
-import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
+import { decodeInWasm, type ImageDamage, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
 
 /** The largest image that is decoded (docs/reference/media.md, "Still images"). */
 export const imagePixelsMax = 100_000_000;
@@ -15,6 +19,7 @@ export interface OpenedImage {
   readonly width: number;
   readonly height: number;
   readonly frames: number;
+  readonly damage?: ImageDamage;
   /** The first frame, upright and in sRGB; or all frames of an animation, as they are stored. */
   readonly read: (frames?: 'first' | 'all') => Sharp;
 }
@@ -40,12 +45,21 @@ export async function openImage(source: string | Buffer, options: OpenOptions): 
   }
   if (kind.decoder === null)
     throw new KnownProblem('unsupported_media', `The image is of a kind that is not supported: ${kind.name}.`);
-  const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesOtherColours(head));
+  if (sequenceBrands.includes(head.toString('latin1', 8, 12))) {
+    const still = stillOfSequence(await contentOf(source));
+    if (still !== null) return openImage(still, options);
+  }
+  const isForVips = kind.decoder === 'libvips' && !isMisreadByVips(kind.name, head);
   const opened = isForVips ? await openInVips(await forVips(source, kind.name, head), options) : null;
   if (opened !== null) return opened;
-  const { data, width, height, channels } = await decodeInWasm(await contentOf(source), kind.name as WasmKind, options);
-  return { width, height, frames: 1, read: () => sharp(data, { raw: { width, height, channels } }) };
+  const decoded = await decodeInWasm(await contentOf(source), kind.name as WasmKind, options);
+  const { data, damage, ...raw } = decoded;
+  const { width, height } = raw;
+  return { width, height, frames: 1, ...(damage === undefined ? {} : { damage }), read: () => sharp(data, { raw }) };
 }
+
+/** Of files that may have a sequence and no still image. */
+const sequenceBrands = ['avis', 'hevc', 'hevx', 'msf1'];
 
 /** The marker at the end of a JPEG (ITU-T T.81, B.1.1.3). */
 const endOfImage = Buffer.from([0xff, 0xd9]);
@@ -72,10 +86,10 @@ async function jpegForVips(source: string | Buffer): Promise<string | Buffer> {
   return content;
 }
 
-/** Whether a HEIF states colours by number that libvips would read as sRGB. */
-function statesOtherColours(head: Buffer): boolean {
-  const colour = heifColourOf(head);
-  return colour !== null && (colour.primaries === displayP3 || colour.hdr !== null);
+/** Whether an image says of its colors, at its beginning, what libvips does not read. */
+function isMisreadByVips(kind: string, head: Buffer): boolean {
+  if (kind === 'heif') return isNotSrgb(heifColourOf(head)) || isPremultiplied(head);
+  return kind === 'png' && isNotSrgb(pngColourOf(head));
 }
 
 /** Null for an image that libvips shows otherwise than browsers do, or not at all. */
@@ -88,11 +102,13 @@ async function openInVips(source: string | Buffer, { failOn }: OpenOptions): Pro
   // libvips takes CMYK without a profile for the inks of a certain press.
   if (space === 'cmyk' && !hasProfile) return null;
   const limits = { limitInputPixels: imagePixelsMax, failOn, sequentialRead: true } as const;
+  const isFree = metadata.format === 'gif' && leavesCanvasFree(await headOf(source, imageHeadBytes));
+  const input = isFree ? withTransparentFrame(await contentOf(source)) : source;
   return {
     ...autoOrient,
     frames,
     read: (which = 'first') => {
-      const image = sharp(source, { ...limits, animated: which === 'all' });
+      const image = sharp(input, { ...limits, pages: which === 'all' ? frames : 1 });
       const upright = which === 'all' || orientation === 1 ? image : image.autoOrient();
       // Otherwise the profile of an image of 16 bits is left out.
       const inSrgb = depth === 'ushort' && hasProfile ? upright.pipelineColourspace('srgb') : upright;

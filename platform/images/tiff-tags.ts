@@ -4,6 +4,8 @@ export interface TiffTags {
   readonly orientation: number;
   /** Where the orientation stands in the file; null when it is not stated. */
   readonly orientationAt: number | null;
+  /** Where the place of the next page's directory stands; null when that is not in the file. */
+  readonly nextPage: { readonly at: number; readonly bytes: 4 | 8 } | null;
   /** The directory describes a preview, as in the raw files of cameras, or the file is a DNG. */
   readonly isCameraRaw: boolean;
   /** Samples are floating-point numbers. */
@@ -39,7 +41,10 @@ export function readTiffTags(bytes: Buffer): TiffTags {
   const formatCount = formatAt === null ? 0 : isBig ? u64(formatAt - 8) : u32(formatAt - 4);
   const isInline = formatCount <= (isBig ? 4 : 2);
   const format = formatAt === null ? 1 : u16(isInline ? formatAt : isBig ? u64(formatAt) : u32(formatAt));
+  const nextPageAt = entriesAt + count * entryBytes;
+  const nextPageBytes = isBig ? 8 : 4;
   return {
+    nextPage: nextPageAt + nextPageBytes <= bytes.length ? { at: nextPageAt, bytes: nextPageBytes } : null,
     orientation: short(tag.orientation, 1),
     orientationAt: offsetOf(tag.orientation),
     isCameraRaw: offsetOf(tag.dngVersion) !== null || (longAt(offsetOf(tag.subfileType), u32) & reducedImageBit) !== 0,
@@ -54,4 +59,13 @@ function longAt(at: number | null, u32: (at: number) => number): number {
 /** Sets the orientation to 1, for a decoder that applies it to some compressions alone. */
 export function clearOrientation(bytes: Buffer, { orientationAt }: TiffTags): void {
   if (orientationAt !== null) bytes.set(bytes[0] === 0x49 ? [1, 0] : [0, 1], orientationAt);
+}
+
+/** Makes the first page the last one, for a decoder that fails where another is damaged; false where it is already. */
+export function clearNextPage(bytes: Buffer, { nextPage }: TiffTags): boolean {
+  if (nextPage === null) return false;
+  const place = bytes.subarray(nextPage.at, nextPage.at + nextPage.bytes);
+  const hasNext = place.some((byte) => byte !== 0);
+  place.fill(0);
+  return hasNext;
 }

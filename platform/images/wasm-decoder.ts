@@ -11,7 +11,7 @@ import { sharp } from './sharp.ts';
 // Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
 // libtiff run in WebAssembly, so an exploit of one reaches the memory of one image alone.
 
-export type WasmKind = 'tiff' | 'bmp' | 'jp2' | 'j2k' | 'jxl' | 'heif' | 'jpeg';
+export type WasmKind = 'tiff' | 'bmp' | 'jp2' | 'j2k' | 'jxl' | 'heif' | 'jpeg' | 'png';
 
 /** Of one image that is decoded in WebAssembly. */
 export interface WasmLimits {
@@ -38,7 +38,11 @@ export interface WasmPixels {
   readonly height: number;
   readonly channels: 3 | 4;
   readonly data: Uint8Array;
+  readonly damage?: ImageDamage;
 }
+
+/** What is missing of an image that is shown all the same: rows at its end, or pages after the first. */
+export type ImageDamage = 'rows' | 'pages';
 
 /** `what` is what was found: the size or kind, or the message of the decoder. */
 export type WasmAnswer =

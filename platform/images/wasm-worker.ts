@@ -2,20 +2,23 @@ import { parentPort, workerData } from 'node:worker_threads';
 import {
   ColorProfile,
   ColorSpace,
-  ImageMagick,
   type IMagickImage,
   initializeImageMagick,
   MagickFormat,
+  MagickImageCollection,
   MagickImageInfo,
   MagickReadSettings,
   Orientation,
   ResourceLimits,
 } from '@imagemagick/magick-wasm';
 import { mapToSrgb } from './hdr-pixels.ts';
-import { displayP3, heifColourOf } from './heif-colour.ts';
+import { heifColourOf, isPremultiplied } from './heif-colour.ts';
 import { imageHeadBytes } from './image-kinds.ts';
-import { clearOrientation, readTiffTags } from './tiff-tags.ts';
-import type { WasmAnswer, WasmKind, WasmRequest } from './wasm-decoder.ts';
+import { jxlOrientationOf } from './jxl-orientation.ts';
+import { displayP3, type NumberedColour } from './numbered-colour.ts';
+import { pngColourOf } from './png-colour.ts';
+import { clearNextPage, clearOrientation, readTiffTags, type TiffTags } from './tiff-tags.ts';
+import type { ImageDamage, WasmAnswer, WasmKind, WasmRequest } from './wasm-decoder.ts';
 
 /** The thread that decodes one image in WebAssembly: it holds no more than the image, and ends with it. */
 
@@ -28,6 +31,7 @@ const formats = {
   jxl: MagickFormat.Jxl,
   heif: MagickFormat.Heic,
   jpeg: MagickFormat.Jpeg,
+  png: MagickFormat.Png,
 } as const satisfies Record<WasmKind, MagickFormat>;
 
 /** A byte for each of red, green, blue, alpha. */
@@ -35,30 +39,96 @@ const bytesPerPixel = 4;
 /** Copies of the pixels that decoders keep while they work. */
 const copiesMax = 4;
 
-function decode({ bytes, kind, pixelsMax, profiles }: WasmRequest): WasmAnswer {
+function decode(request: WasmRequest): WasmAnswer {
+  const { bytes, kind } = request;
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tags = kind === 'tiff' ? readTiffTags(source) : null;
   if (tags?.isCameraRaw === true) return { code: 'unsupported_media', what: 'camera raw' };
   if (tags?.isFloat === true) return { code: 'unsupported_media', what: 'tiff with floating-point samples' };
-  if (tags !== null) clearOrientation(source, tags);
+  if (tags === null) return decodeFirst(source, null, request);
+  clearOrientation(source, tags);
+  try {
+    return decodeFirst(source, tags, request);
+  } catch (error) {
+    // The decoder looks for the next page first, and fails where that is damaged.
+    if (!clearNextPage(source, tags)) throw error;
+    const answer = decodeFirst(source, tags, request);
+    return 'data' in answer ? { damage: 'pages', ...answer } : answer;
+  }
+}
+
+/** Decodes the first image of a file. @throws what ImageMagick says of a damaged one */
+function decodeFirst(source: Buffer, tags: TiffTags | null, { kind, pixelsMax, profiles }: WasmRequest): WasmAnswer {
   const settings = new MagickReadSettings({ format: formats[kind], frameIndex: 0, frameCount: 1 });
   const { width, height } = MagickImageInfo.create(source, settings);
   if (width * height > pixelsMax) return { code: 'limit_exceeded', what: `${width} × ${height}` };
-  return ImageMagick.read(source, settings, (image) => {
-    if (tags !== null) image.orientation = tags.orientation as Orientation;
-    // The other decoders have applied the orientation of their container.
-    if (kind === 'tiff' || kind === 'jpeg') image.autoOrient();
-    const colour = kind === 'heif' ? heifColourOf(source.subarray(0, imageHeadBytes)) : null;
-    // A profile says more than the numbers beside it.
-    const hdr = image.getColorProfile() === null && colour !== null && colour.hdr !== null ? colour : null;
-    if (hdr === null) toSrgb(image, profiles, colour?.primaries === displayP3);
-    image.depth = 8;
-    const channels = image.hasAlpha && !(kind === 'bmp' && hasReservedBytes(bytes)) ? 4 : 3;
-    const format = channels === 4 ? MagickFormat.Rgba : MagickFormat.Rgb;
-    const data = image.write(format, (pixels) => pixels.slice());
-    if (hdr !== null) mapToSrgb(data, channels, hdr);
-    return { width: image.width, height: image.height, channels, data } as const;
-  });
+  const { image, damage } = readFirst(source, settings, kind);
+  const orientation = tags?.orientation ?? (kind === 'jxl' ? jxlOrientationOf(source)?.orientation : undefined);
+  if (orientation !== undefined) image.orientation = orientation as Orientation;
+  // The other decoders have applied the orientation of their container.
+  if (orientation !== undefined || kind === 'jpeg') image.autoOrient();
+  const colour = colourOf(source, kind);
+  // A profile says more than the numbers beside it, except in a PNG.
+  const countsNumbers = kind === 'png' || image.getColorProfile() === null;
+  const hdr = countsNumbers && colour !== null && colour.hdr !== null ? colour : null;
+  if (hdr === null) toSrgb(image, profiles, colour?.primaries === displayP3);
+  image.depth = 8;
+  const channels = image.hasAlpha && !(kind === 'bmp' && hasReservedBytes(source)) ? 4 : 3;
+  const data = pixelsOf(image, channels);
+  if (channels === 4 && kind === 'heif' && isPremultiplied(source.subarray(0, imageHeadBytes))) divideByOpacity(data);
+  if (hdr !== null) mapToSrgb(data, channels, hdr);
+  return { width: image.width, height: image.height, channels, data, ...(damage === null ? {} : { damage }) };
+}
+
+function pixelsOf(image: IMagickImage, channels: 3 | 4): Uint8Array {
+  return image.write(channels === 4 ? MagickFormat.Rgba : MagickFormat.Rgb, (pixels) => pixels.slice());
+}
+
+/** Gives pixels whose colors are multiplied by their opacity the colors themselves. */
+function divideByOpacity(data: Uint8Array): void {
+  for (let at = 0; at + 3 < data.length; at += bytesPerPixel) {
+    const opacity = data[at + 3] ?? 0;
+    if (opacity === 0) continue;
+    for (let channel = at; channel < at + 3; channel += 1)
+      data[channel] = Math.min(255, Math.round(((data[channel] ?? 0) * 255) / opacity));
+  }
+}
+
+function colourOf(source: Buffer, kind: WasmKind): NumberedColour | null {
+  const head = source.subarray(0, imageHeadBytes);
+  if (kind === 'heif') return heifColourOf(head);
+  return kind === 'png' ? pngColourOf(head) : null;
+}
+
+/** An image of which more of the rows at its end are missing is damaged. */
+const missingRowsShareMax = 0.05;
+
+/** A TIFF whose last rows cannot be read is shown without them: the decoder stops there. */
+function readFirst(
+  source: Buffer,
+  settings: MagickReadSettings,
+  kind: WasmKind,
+): { readonly image: IMagickImage; readonly damage: ImageDamage | null } {
+  const images = MagickImageCollection.create();
+  try {
+    images.read(source, settings);
+  } catch (error) {
+    const [image] = images;
+    if (kind !== 'tiff' || image === undefined || missingRows(image) > image.height * missingRowsShareMax) throw error;
+    return { image, damage: 'rows' };
+  }
+  const [image] = images;
+  if (image === undefined) throw new Error('the file has no image');
+  return { image, damage: null };
+}
+
+/** The rows at the end of an image in which every number is 0, as where nothing was read. */
+function missingRows(image: IMagickImage): number {
+  const pixels = pixelsOf(image, 4);
+  const isEmpty = (at: number) => pixels[at] === 0 && pixels[at + 1] === 0 && pixels[at + 2] === 0;
+  let end = pixels.length - 4;
+  while (end >= 0 && isEmpty(end)) end -= 4;
+  return image.height - Math.ceil((end + 4) / 4 / image.width);
 }
 
 /** Whether the fourth byte of a pixel is reserved: a header of 40 bytes without masks (BI_RGB) has no opacity. */

@@ -7,8 +7,13 @@ import { afterAll, describe, expect } from 'vitest';
 import { containerOf } from '#domain/media/containers.ts';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
 import { frameReader, writeFrame } from '#platform/images/frames.ts';
+import { leavesCanvasFree, withTransparentFrame } from '#platform/images/gif-canvas.ts';
+import { heifColourOf, isPremultiplied } from '#platform/images/heif-colour.ts';
+import { stillOfSequence } from '#platform/images/heif-sequence.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
-import { clearOrientation, readTiffTags } from '#platform/images/tiff-tags.ts';
+import { jxlOrientationOf } from '#platform/images/jxl-orientation.ts';
+import { pngColourOf } from '#platform/images/png-colour.ts';
+import { clearNextPage, clearOrientation, readTiffTags } from '#platform/images/tiff-tags.ts';
 import { RawAnswerStart } from '#platform/storage/s3/raw/raw-answer.ts';
 import { isCutOff } from '../../runner/source/file-end.ts';
 import { fuzz } from '../../testing/fuzz.ts';
@@ -90,9 +95,25 @@ describe('images', () => {
     try {
       const tags = readTiffTags(bytes);
       clearOrientation(bytes, tags);
+      clearNextPage(bytes, tags);
     } catch (thrown) {
       expect(thrown).toBeInstanceOf(RangeError);
     }
+  });
+
+  const boxed = tuple(constantFrom('mdia', 'hdlr', 'minf', 'stbl', 'stsd', 'stsz', 'stco', 'av01', 'iref'), anyBytes);
+  const tree = array(
+    boxed.map(([type, body]) => box(type, body)),
+    { maxLength: 6 },
+  ).map((boxes) => box('moov', box('trak', box('mdia', ...boxes))));
+  const gif = anyBytes.map((bytes) => Buffer.concat([Buffer.from('GIF89a', 'latin1'), bytes]));
+  const jxl = anyBytes.map((bytes) => Buffer.concat([Buffer.from([0xff, 0x0a]), bytes]));
+  const png = array(oneof(number32, anyBytes)).map((all) => Buffer.concat([Buffer.alloc(8), ...all]));
+  fuzz('what an image says of itself is read without throwing', { of: oneof(tree, gif, jxl, png) }, (bytes) => {
+    const found = [heifColourOf(bytes), stillOfSequence(bytes), jxlOrientationOf(bytes), pngColourOf(bytes)];
+    expect(found).toHaveLength(4);
+    for (const answer of [isPremultiplied(bytes), leavesCanvasFree(bytes)]) expect(answer).toBeTypeOf('boolean');
+    expect(withTransparentFrame(bytes).length).toBeGreaterThanOrEqual(bytes.length > 0 ? 1 : 0);
   });
   fuzz('the kind of any bytes is found without throwing', { of: oneof(image, anyBytes) }, (bytes) => {
     for (const name of [imageKindOf(bytes)?.name ?? null, containerOf(bytes)])

@@ -70,7 +70,7 @@ async function decodeLargest(outputs: readonly ThumbnailOutput[], context: StepC
     const planned = inCascade(planOutputs(image, outputs));
     const [largest] = planned;
     if (largest === undefined) throw new Error('a thumbnail job has at least one output');
-    return { planned, pixels: await decode(image, largest), warnings: [] as Warning[] };
+    return { planned, pixels: await decode(image, largest), warnings: damageWarnings(image) };
   };
   try {
     return await attempt('warning');
@@ -78,6 +78,15 @@ async function decodeLargest(outputs: readonly ThumbnailOutput[], context: StepC
     if (!isHarmless(error)) throw error;
     return { ...(await attempt('error')), warnings: [oddCoding] };
   }
+}
+
+const damages = {
+  rows: 'Rows at the end of the image cannot be read.',
+  pages: 'The page after the first cannot be read.',
+} as const;
+
+function damageWarnings({ damage }: OpenedImage): Warning[] {
+  return damage === undefined ? [] : [{ code: 'damaged_image', message: damages[damage] }];
 }
 
 const oddCoding: Warning = {
