@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { type ContentKey, unwrapContentKey, wrapContentKey } from '#domain/playback/content-key.ts';
 import type { Database } from './database.ts';
+import { lockHash } from './deletion-fence.ts';
 
 interface ContentKeyRow {
   readonly kid: string;
   readonly envelope: unknown;
 }
 
-// A job that was submitted after the last request for the deletion makes a new media, once the deletion has ended. The
-// deletion is lifted when the job has ended.
+// A deletion does not end while it sees a job that it covers, so a job that runs after its end makes a new media. The
+// deletion is lifted when that job has ended.
 const insertUnlessDeleted = `
   insert into content_keys (hash, kid, envelope)
   select $1, $2, $3
@@ -16,7 +17,7 @@ const insertUnlessDeleted = `
     or exists (
       select from jobs join media_deletions on media_deletions.hash = jobs.hash and lifted_at is null
       where jobs.hash = $1 and swept_at is null and jobs.finished_at is null
-        and media_deletions.finished_at is not null and created_at > requested_at)
+        and media_deletions.finished_at is not null)
   on conflict (hash) do nothing`;
 
 /** Content keys, one for each media hash, wrapped at rest (C18.3, C18.4). */
@@ -47,7 +48,11 @@ export class ContentKeyStore {
     if (existing !== null) return existing;
     const kid = this.#randomBytes(16).toString('hex');
     const envelope = wrapContentKey(this.#randomBytes(16), { hash, kid }, this.#encryptionKeys, this.#randomBytes(12));
-    await this.#database.pool.query(insertUnlessDeleted, [hash, kid, JSON.stringify(envelope)]);
+    await this.#database.transaction(async (client) => {
+      // Else the insert may wait for a deletion that destroys another key, and have looked for deletions before.
+      await client.query(lockHash, [hash]);
+      await client.query(insertUnlessDeleted, [hash, kid, JSON.stringify(envelope)]);
+    });
     // Read back the row that won a concurrent insert.
     const stored = await this.find(hash);
     if (stored === null) throw new Error('no content key is made: the media was deleted');

@@ -54,9 +54,12 @@ interface NewDeletion {
 export const currentDeletion = `select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null`;
 const isHeld = 'select legal_hold from media where hash = $1';
 const isExpired = 'select from media where hash = $1 and expires_at <= clock_timestamp()';
-// A short scan of the index jobs_of_hash for each type and status.
+// A short scan of the index jobs_of_hash for each type and status. A row has the time at which its transaction began: of
+// one that came late, the end of the deletion knows nothing.
 const isCovering = `
-  select not exists (select from content_keys where hash = $1) and not exists (
+  select not exists (select from content_keys where hash = $1) and not (
+    $5 and exists (select from jobs where hash = $1 and swept_at is null and finished_at is null)
+  ) and not exists (
     select from unnest($3::text[]) as wanted (wanted_type) cross join unnest($4::text[]) as also (wanted_status)
     cross join lateral (
       select from jobs where hash = $1 and type = wanted_type and status = wanted_status and created_at > $2
@@ -276,8 +279,9 @@ export class MediaDeletionStore {
 }
 
 /** Whether a deletion covers all that is there: no later job may have made something, and there is no key. */
-async function covers(client: PoolClient, { hash, requested_at: requestedAt }: DeletionRow): Promise<boolean> {
-  const parameters = [hash, requestedAt, jobTypeNames, jobStatuses];
+async function covers(client: PoolClient, deletion: DeletionRow): Promise<boolean> {
+  const { hash, requested_at: requestedAt, finished_at: finishedAt } = deletion;
+  const parameters = [hash, requestedAt, jobTypeNames, jobStatuses, finishedAt !== null];
   const { rows } = await client.query<{ is_so: boolean }>(isCovering, parameters);
   return rows[0]?.is_so === true;
 }

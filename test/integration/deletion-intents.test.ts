@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
 import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { Database } from '#platform/postgres/database.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
@@ -77,6 +78,20 @@ describe.skipIf(!inject('postgres'))('a deletion and what comes after it', () =>
     };
   }
 
+  /** Keys that announce their first look, and wait before they go on. */
+  function keysBehind(announce: () => void, until: Promise<void>): ContentKeyStore {
+    let looks = 0;
+    const query = async (text: string, values: unknown[]) => {
+      const answer = await rig.database.pool.query(text, values);
+      if (looks++ > 0) return answer;
+      announce();
+      await until;
+      return answer;
+    };
+    const database = { ...rig.database, pool: { query } as unknown as Database['pool'] };
+    return new ContentKeyStore(database, { encryptionKeys: [secrets.ENCRYPTION_KEY] });
+  }
+
   const isWaiting = () =>
     rig.query(`select from pg_locks where locktype = 'advisory' and not granted and database = (
       select oid from pg_database where datname = current_database())`);
@@ -145,6 +160,58 @@ describe.skipIf(!inject('postgres'))('a deletion and what comes after it', () =>
     await expectNothing(hash);
     await rig.query('update jobs set swept_at = now() where hash = $1', [hash]);
     expect((await remove(hash)).isNew).toBe(false);
+  });
+
+  it('C29.9: a job that was being inserted while a deletion began and ended is covered by the next one', async () => {
+    const hash = await media();
+    const inserting = await rig.database.pool.connect();
+    await inserting.query('begin');
+    const late = randomUUID();
+    // As a retry that waits for a lock: the time of its row is the one at which its transaction began.
+    await inserting.query(
+      `insert into jobs (id, type, hash, source, options, idempotency_key, queue)
+       select $1, type, hash, 'late.mp4', options, 'late ' || hash, queue from jobs where hash = $2`,
+      [late, hash],
+    );
+    await remove(hash);
+    await settle();
+    await inserting.query('commit');
+    inserting.release();
+    const { isNew } = await remove(hash);
+    expect([isNew, await status(late)]).toEqual([true, 'cancelled']);
+    await expectNothing(hash);
+  });
+
+  it('C29.10: a key that waits for a deletion which destroys another one is not made', async () => {
+    const hash = `deleted${count++}`;
+    const { id } = await rig.submit(hash);
+    await rig.d.jobs.claim({ jobId: id, attempt: 1, owner: 'w', leaseMs: 60_000 });
+    // Both attempts have found no key; the other one makes it meanwhile.
+    const [found, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const late = keysBehind(found.resolve, other.promise).findOrCreate(hash);
+    await found.promise;
+    await keys.findOrCreate(hash);
+    const deleting = await rig.database.pool.connect();
+    await deleting.query('begin');
+    await deleting.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [hash]);
+    await deleting.query('delete from content_keys where hash = $1', [hash]);
+    await deleting.query(
+      `insert into media_deletions (id, hash, reason, requested_at, due_at)
+       values (gen_random_uuid(), $1, 'request', clock_timestamp(), clock_timestamp())`,
+      [hash],
+    );
+    const outcome = late.then(
+      () => 'made',
+      () => 'refused',
+    );
+    other.resolve();
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(() => rig.query(waits)).toHaveLength(1);
+    await deleting.query('commit');
+    deleting.release();
+    expect([await outcome, await keys.find(hash)]).toEqual(['refused', null]);
+    await remove(hash);
+    await expectNothing(hash);
   });
 
   it('C29.9: many deletions at once are one', async () => {
