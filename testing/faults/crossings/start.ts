@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { migratedDatabase } from '../../databases.ts';
+import type { PlantedCrossing } from './planted-crossings.ts';
+
+interface Crossings {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly planted?: PlantedCrossing;
+  readonly print?: (text: string) => void;
+}
+
+interface CrossingsResult {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** How many of each kind and outcome. */
+  readonly deeds: Readonly<Record<string, number>>;
+  readonly violations: readonly string[];
+}
+
+/** A run in a process and a database of its own; what it prints ends with the history of a violation. */
+export async function crossingsIn({ seed, seconds, planted, print }: Crossings): Promise<CrossingsResult> {
+  const database = await migratedDatabase();
+  try {
+    const given = ['--database', database.url, '--seed', String(seed), '--seconds', String(seconds)];
+    const args = [join(import.meta.dirname, 'crossings-process.ts'), ...given];
+    if (planted !== undefined) args.push('--planted', planted);
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      print?.(text);
+    });
+    await once(child, 'close');
+    const last = output.trimEnd().split('\n').at(-1) ?? '';
+    if (!last.startsWith('{')) throw new Error(`the run ended without a result: ${output.slice(-2_000)}`);
+    return JSON.parse(last) as CrossingsResult;
+  } finally {
+    await database.drop();
+  }
+}
