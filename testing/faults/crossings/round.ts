@@ -17,7 +17,7 @@ import { advance, aRollout, deleteDue, runAttempt, sweep, work } from './workers
 
 // A round: callers and workers on five media for some seconds, then an end of all that is under way, then the model.
 
-const counts = { hashes: 5, callers: 28, workers: 14, uploads: 2, deletions: 2, rollouts: 3 };
+const counts = { hashes: 5, callers: 28, workers: 14, uploads: 6, deletions: 3, rollouts: 3 };
 const cleanupGraceMs = 2_000;
 /** What is under way once nobody calls any more ends within this time, on a busy machine too. */
 const settleMs = 90_000;

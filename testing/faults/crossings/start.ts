@@ -8,7 +8,6 @@ interface Crossings {
   readonly seed: number;
   readonly seconds: number;
   readonly planted?: PlantedCrossing;
-  readonly print?: (text: string) => void;
 }
 
 interface CrossingsResult {
@@ -17,10 +16,12 @@ interface CrossingsResult {
   /** How many of each kind and outcome. */
   readonly deeds: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
+  /** What it printed: a line for each round, and all that was done to the media of a violation. */
+  readonly output: string;
 }
 
-/** A run in a process and a database of its own; what it prints ends with the history of a violation. */
-export async function crossingsIn({ seed, seconds, planted, print }: Crossings): Promise<CrossingsResult> {
+/** A run in a process and a database of its own. */
+export async function crossingsIn({ seed, seconds, planted }: Crossings): Promise<CrossingsResult> {
   const database = await migratedDatabase();
   try {
     const given = ['--database', database.url, '--seed', String(seed), '--seconds', String(seconds)];
@@ -28,14 +29,11 @@ export async function crossingsIn({ seed, seconds, planted, print }: Crossings):
     if (planted !== undefined) args.push('--planted', planted);
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      print?.(text);
-    });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     await once(child, 'close');
     const last = output.trimEnd().split('\n').at(-1) ?? '';
     if (!last.startsWith('{')) throw new Error(`the run ended without a result: ${output.slice(-2_000)}`);
-    return JSON.parse(last) as CrossingsResult;
+    return { ...(JSON.parse(last) as Omit<CrossingsResult, 'output'>), output };
   } finally {
     await database.drop();
   }

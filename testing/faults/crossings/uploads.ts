@@ -29,7 +29,7 @@ export class Uploads {
     const { random } = this.#scene;
     while (!this.#scene.isOver) {
       await this.#uploadOne().catch(() => undefined);
-      await sleep(random() * 200);
+      await sleep(random() * 100);
     }
   }
 
