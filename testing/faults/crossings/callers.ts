@@ -37,11 +37,13 @@ const hourMs = 3_600_000;
 
 type Act = (scene: Scene, hash: string) => Promise<unknown>;
 
-const acts: readonly (readonly [weight: number, act: Act])[] = [
-  [24, (scene, hash) => submit(scene, requestOf(scene, hash))],
+type Acts = readonly (readonly [weight: number, act: Act])[];
+
+const everything: Acts = [
+  [24, submitOne],
   [14, rerun],
   [12, publish],
-  [2, (scene, hash) => remove(scene, hash)],
+  [2, remove],
   [8, expire],
   [7, hold],
   [5, cancel],
@@ -49,19 +51,40 @@ const acts: readonly (readonly [weight: number, act: Act])[] = [
   [6, rollOut],
   [3, changeARollout],
 ];
-const weights = acts.reduce((sum, [weight]) => sum + weight, 0);
+/** A media that is deleted and asked for again and again. */
+const takedowns: Acts = [
+  [30, submitOne],
+  [30, retry],
+  [5, remove],
+  [5, rerun],
+];
+/** A media that rollouts and people make again, and of which little is submitted. */
+const campaigns: Acts = [
+  [3, submitOne],
+  [40, rerun],
+  [30, rollOut],
+  [5, changeARollout],
+  [2, publish],
+];
+
+/** What is done to each media of a round, by its place among them. */
+const actsOf: readonly Acts[] = [everything, everything, everything, takedowns, campaigns];
 
 /** Does one thing after another to media by chance until the round is over. */
 export async function call(scene: Scene): Promise<void> {
   const { random, hashes, closed } = scene;
   while (!scene.isOver) {
     const hash = pick(random, hashes);
-    let left = random() * weights;
-    const [, act] = acts.find(([weight]) => (left -= weight) < 0) ?? [0, rerun];
+    const act = chosen(actsOf[hashes.indexOf(hash)] ?? everything, random);
     if (closed.has(hash)) await sleep(5);
     else await act(scene, hash).catch(() => undefined);
     await sleep(random() * 40);
   }
+}
+
+function chosen(acts: Acts, random: Random): Act {
+  let left = random() * acts.reduce((sum, [weight]) => sum + weight, 0);
+  return acts.find(([weight]) => (left -= weight) < 0)?.[1] ?? rerun;
 }
 
 function requestOf({ random }: Scene, hash: string): Submission {
@@ -69,13 +92,13 @@ function requestOf({ random }: Scene, hash: string): Submission {
   return { type: 'video:transcode', hash, source: pick(random, sources), options, callbackUrl: null };
 }
 
-/** @returns the job that answers */
-async function submit({ ground, history, jobs }: Scene, submission: Submission): Promise<Job> {
-  const { hash, source, options } = submission;
+async function submitOne(scene: Scene, hash: string): Promise<void> {
+  const { ground, history, jobs } = scene;
+  const submission = requestOf(scene, hash);
+  const { source, options } = submission;
   const deed = { kind: 'accept', hash, what: `submit ${source} ${JSON.stringify(options)}` } as const;
   const outcome = await history.note(deed, () => submitJob(ground.d, submission, null), acceptedOf);
   if (outcome.isNew) jobs.get(hash)?.push(outcome.job.id);
-  return outcome.job;
 }
 
 const acceptedOf = ({ job, isNew }: { readonly job: Job; readonly isNew: boolean }) => ({
