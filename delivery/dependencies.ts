@@ -12,7 +12,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 export interface DeliveryDependencies {
   readonly config: Pick<
     Config,
-    'keyTokenSecret' | 'thumbSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax' | 'streamMutableCacheControl'
+    'keyTokenSecret' | 'thumbSecrets' | 'streamSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax' | 'streamMutableCacheControl'
   >;
   readonly contentKeys: ContentKeyStore;
   readonly deletedMedia: DeletedMediaStore;

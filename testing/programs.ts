@@ -14,6 +14,7 @@ export const secrets = {
   KEY_TOKEN_SECRET: 'a token secret of the tests',
   WEBHOOK_SECRET: 'a webhook secret of the tests',
   ENCRYPTION_KEY: 'an encryption key of the tests',
+  STREAM_SECRET: 'a stream secret of the tests',
 };
 
 /** A program on servers and folders of a test's own, which soon takes up what another process left. */

@@ -90,7 +90,7 @@ describe('what a deployment needs', () => {
 
   it.each([
     ['the API', ['api'], ['API_KEY', 'EVENTS_TOKEN', ...source, ...media, ...uploads]],
-    ['delivery', ['delivery'], ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'THUMB_SECRET', ...media]],
+    ['delivery', ['delivery'], ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'THUMB_SECRET', 'STREAM_SECRET', ...media]],
     ['the controller', ['worker', 'kubernetes'], ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', ...source, ...media, ...uploads]],
   ] as const)('%s reads its own secrets only', (_name, roles, secrets) => {
     expect(secretsOf(...roles)).toEqual(['DATABASE_URL', 'REDIS_URL', ...secrets]);

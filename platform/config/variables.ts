@@ -208,6 +208,12 @@ export const secretVariables = {
     isSecret: true,
     doc: 'Signs `/thumb` addresses; of several, each is accepted.',
   }),
+  streamSecrets: forDelivery('STREAM_SECRET', secretsValue, {
+    defaultDoc: 'none; `/s` is refused',
+    absent: none,
+    isSecret: true,
+    doc: 'Signs the tickets of `/s`; of several, each is accepted.',
+  }),
 };
 
 const jobVariables = {

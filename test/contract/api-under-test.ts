@@ -140,6 +140,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
     thumbSecrets: [],
+    streamSecrets: [],
     purgeHookUrl: null,
     mediaProfiles: builtInMediaProfiles,
     maxFileSizeBytes: 4096,

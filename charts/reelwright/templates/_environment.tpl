@@ -96,7 +96,7 @@ NODE_EXTRA_CA_CERTS: '{{ if include "reelwright.hasCaBundle" .root }}/etc/reelwr
     secretKeyRef:
       name: {{ $from.existingSecret | default (printf "%s-secrets" (include "reelwright.fullname" $.root)) }}
       key: {{ ternary $from.key $name (ne $from.existingSecret "") }}
-      optional: {{ eq $name "THUMB_SECRET" }}
+      optional: {{ has $name (list "THUMB_SECRET" "STREAM_SECRET") }}
 {{- end }}
 {{- end }}
 
