@@ -7,9 +7,11 @@ import { KeyAccess } from './keys/key-access.ts';
 import { RememberedKeys } from './keys/remembered-keys.ts';
 import { addKeyRoutes } from './routes/key.ts';
 import { addPlayerRoutes } from './routes/player.ts';
+import { addSignedStreamRoutes } from './routes/signed-stream.ts';
 import { addStreamRoutes } from './routes/stream.ts';
 import { addThumbRoutes } from './routes/thumb.ts';
 import { ThumbMaker } from './images/thumb-maker.ts';
+import { TicketAccess } from './tickets/ticket-access.ts';
 
 /** Adds the routes of the surface `delivery`: streams, content keys, images and the player page. */
 export async function addDeliveryRoutes(
@@ -23,6 +25,8 @@ export async function addDeliveryRoutes(
   const cacheBytesMax = config.deliveryCacheBytesMax;
   const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
   addStreamRoutes(app, { plane, deleted, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
+  const tickets = new TicketAccess({ ...dependencies, secrets: config.streamSecrets });
+  addSignedStreamRoutes(app, { plane, deleted, fastPaths, tickets });
   const keys = new RememberedKeys(dependencies.contentKeys);
   const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
   await addKeyRoutes(app, { plane, metrics, fastPaths, access });

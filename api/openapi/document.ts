@@ -41,6 +41,7 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
 
 /** `/stream/*` → `/stream/{hash}/{path}`: OpenAPI has no parameter for several segments. */
 function pathOf(url: string): string {
+  if (url === '/s/*') return '/s/{ticket}/{hash}/{path}';
   return url.replace('/stream/*', '/stream/{hash}/{path}').replaceAll(/:(\w+)/g, '{$1}');
 }
 

@@ -47,10 +47,12 @@ export class DataPlane {
   }
 
   /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */
-  answerStreams(targetOf: (url: string) => PlainTarget | null): void {
+  answerStreams(targetOf: (url: string) => PlainTarget | null, route = '/stream/{hash}/*'): void {
     const { metrics } = this.#options;
-    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf });
-    this.#add('/stream/', (request, response, passOn) => fastPath.take(request, response, passOn));
+    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf, route });
+    this.#add(route.slice(0, route.indexOf('{')), (request, response, passOn) =>
+      fastPath.take(request, response, passOn),
+    );
   }
 
   /** Answers cached content keys before the framework. */

@@ -18,6 +18,8 @@ export interface PlainTarget {
   readonly isPlaylist: boolean;
   /** Names and values in turn, of the headers that do not depend on the object. */
   readonly headers: readonly string[];
+  /** It holds for one request, and is not remembered. */
+  readonly isPassing?: boolean;
 }
 
 interface StreamFastPathDependencies {
@@ -26,6 +28,7 @@ interface StreamFastPathDependencies {
   readonly metrics: Metrics;
   /** Null for an address that is left to the framework. */
   readonly targetOf: (url: string) => PlainTarget | null;
+  readonly route: string;
 }
 
 export class StreamFastPath {
@@ -35,7 +38,7 @@ export class StreamFastPath {
 
   constructor(dependencies: StreamFastPathDependencies) {
     this.#dependencies = dependencies;
-    this.#answers = new FastAnswers(dependencies.metrics, '/stream/{hash}/*');
+    this.#answers = new FastAnswers(dependencies.metrics, dependencies.route);
   }
 
   take(request: IncomingMessage, response: ServerResponse, passOn: (failure?: Error) => void): boolean {
@@ -74,7 +77,7 @@ export class StreamFastPath {
     if (known !== undefined) return known;
     const target = this.#dependencies.targetOf(url);
     // There are too many segments, and parsing is a small part of their cost.
-    if (target === null || !target.isPlaylist) return target;
+    if (target === null || !target.isPlaylist || target.isPassing === true) return target;
     if (this.#targets.size >= knownTargetsMax) this.#targets.clear();
     this.#targets.set(url, target);
     return target;

@@ -16,6 +16,8 @@ const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), 'accept-ra
 
 /** A requested object: its key, and its type by the extension. */
 export interface Target {
+  /** Where the media's addresses begin, before the hash. */
+  readonly prefix: string;
   readonly hash: string;
   /** As it was asked for, below the hash. */
   readonly path: string;
@@ -51,11 +53,11 @@ export async function findTarget(
   }
   if (isAlias(path.path)) {
     const key = videoKey(path.hash, await revisionNow(path.hash, media), path.path);
-    return { hash, path: path.path, key, contentType, cacheControl: mutable };
+    return { prefix: streamPrefix, hash, path: path.path, key, contentType, cacheControl: mutable };
   }
   const key = `${videoRoot(path.hash)}/${path.path}`;
   const cacheControl = isBelowRevision(key) ? immutable : mutable;
-  return { hash, path: path.path, key, contentType, cacheControl };
+  return { prefix: streamPrefix, hash, path: path.path, key, contentType, cacheControl };
 }
 
 /** The target of an address that needs no lookup: no alias, in its one spelling. */
@@ -72,9 +74,11 @@ export function plainTargetOf(url: string, mutable: string): PlainTarget | null 
   return { key, isPlaylist, headers };
 }
 
-export function missingObject({ hash, path }: Pick<Target, 'hash' | 'path'>): KnownProblem<'not_found'> {
+type Missing = Pick<Target, 'hash' | 'path'> & { readonly prefix?: string };
+
+export function missingObject({ hash, path, prefix = streamPrefix }: Missing): KnownProblem<'not_found'> {
   if (path === masterPath) return new KnownProblem('not_found', `No stream is published for ${hash}.`);
-  const begins = `playback of ${hash} begins at ${streamPrefix}${hash}/${masterPath}.`;
+  const begins = `playback of ${hash} begins at ${prefix}${hash}/${masterPath}.`;
   return new KnownProblem('not_found', `There is no such object; ${begins}`);
 }
 

@@ -41,6 +41,8 @@ const doc: RouteDoc = {
   problems: ['invalid_request', 'not_found', 'media_deleted', 'busy'],
 };
 
+export const streamPreflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
+
 interface StreamDependencies {
   /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */
   readonly mutableCacheControl?: string | null;
@@ -56,8 +58,7 @@ export function addStreamRoutes(
   const mutable = mutableCacheControl ?? immutable;
   plane.answerStreams((url) => plainTargetOf(url, mutable));
   fastPaths.addHeaders(streamPrefix, corsHeaders(exposedHeaders));
-  const preflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
-  app.options('/stream/*', preflight);
+  app.options('/stream/*', streamPreflight);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/stream/*',
@@ -70,8 +71,7 @@ export function addStreamRoutes(
         const target = await findTarget(url, plane.media, mutable);
         if ('movedTo' in target)
           return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);
-        if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { plane, target });
-        return answerObject(request, reply, { plane, target });
+        return answerTarget(request, reply, { plane, target });
       });
     },
   });
@@ -81,6 +81,13 @@ export function addStreamRoutes(
 interface Answer {
   readonly plane: DataPlane;
   readonly target: Target;
+}
+
+/** Answers a request with an object. */
+export function answerTarget(request: FastifyRequest, reply: FastifyReply, answer: Answer): Promise<unknown> {
+  return answer.target.key.endsWith('.m3u8')
+    ? answerPlaylist(request, reply, answer)
+    : answerObject(request, reply, answer);
 }
 
 /** Playlists are small and are read whole, so that they can be compressed and HEAD has the length of GET. */

@@ -1,8 +1,11 @@
 import { hashOfKey } from '../media/object-keys.ts';
 
-const address = /^\/(?:stream|api\/key)\/([^/?#]+)|^\/thumb\/[^/?#]*\/([^/?#]+)/;
+const address = /^\/(?:stream|api\/key|s\/[^/?#]*)\/([^/?#]+)|^\/thumb\/[^/?#]*\/([^/?#]+)/;
 
-/** The media of an address of delivery, as it is written: `/stream/{hash}/…`, `/api/key/{hash}…`, `/thumb/…`. */
+/**
+ * The media of an address of delivery, as it is written: `/stream/{hash}/…`, `/s/{ticket}/{hash}/…`,
+ * `/api/key/{hash}…`, `/thumb/…`.
+ */
 export function mediaOfAddress(url: string): string | null {
   const [, hash, encodedKey] = address.exec(url) ?? [];
   if (hash !== undefined) return hash;

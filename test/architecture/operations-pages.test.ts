@@ -148,7 +148,12 @@ describe('the monitoring of the chart', () => {
       ['/api/jobs', '/api/jobs/{id}/retry'],
       ['/stream/{hash}/*', '/thumb/{sig}/{encoded_key}'],
     ],
-    ['ReelwrightDeliveryErrors', 'route', ['/stream/{hash}/*'], ['/api/jobs', '/api/key/{hash}', 'unmatched']],
+    [
+      'ReelwrightDeliveryErrors',
+      'route',
+      ['/stream/{hash}/*', '/s/{ticket}/{hash}/*'],
+      ['/api/jobs', '/api/key/{hash}', 'unmatched'],
+    ],
     ['ReelwrightImageErrors', 'status', ['500', '502', 'storage_error', 'internal'], ['403', '404', '422']],
   ])('the alert %s counts its own values of the label %s only', (alert, label, counted, others) => {
     expect(counted.filter((value) => !accepts(alert, label, value))).toEqual([]);

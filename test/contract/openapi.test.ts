@@ -125,6 +125,7 @@ describe('`GET /openapi.json`', () => {
         'DELETE /api/imports/{id}',
         'POST /api/events/s3',
         'GET /stream/{hash}/{path}',
+        'GET /s/{ticket}/{hash}/{path}',
         'GET /thumb/{sig}/{encoded_key}',
         'GET /api/key/{hash}',
         'GET /api/key/{hash}/clearkey',

@@ -756,6 +756,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/s/{ticket}/{hash}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a playlist, segment or image of a media by a ticket
+         * @description What `/stream/{hash}/…` serves, for as long as the ticket in the address is valid: playback begins at `/s/{ticket}/{hash}/master.m3u8` or `/s/{ticket}/{hash}/manifest.mpd`, and everything that these name has the ticket in its address too. A server that holds `STREAM_SECRET` makes tickets (docs/guides/tickets.md).
+         */
+        get: operations["getSignedStreamObject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/key/{hash}": {
         parameters: {
             query?: never;
@@ -6090,6 +6110,150 @@ export interface operations {
             };
             /** @description `invalid_request`: The request is not valid. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `media_deleted`: What was here was deleted. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The range lies outside the object. */
+            416: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getSignedStreamObject: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description One range of bytes. */
+                Range?: string;
+                /** @description An `ETag`. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description `{exp}.{kid}.{generation}.{sig}`. */
+                ticket: string;
+                /** @description The media. */
+                hash: string;
+                /** @description One or more segments: what the playlists name. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The object, to be cached until the ticket expires. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            /** @description The range. */
+            206: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            /** @description The DASH manifest of the current revision. */
+            302: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nothing has changed. */
+            304: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The one spelling of the address. */
+            308: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. `not_configured`: This service is not configured for this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
