@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
-import { pause } from '#platform/lifecycle/backoff.ts';
-import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { DatabasePoll } from './database-poll.ts';
 
 /*
  * Which media are deleted. A server has the deletions of the last hour in memory: it reads them all every half minute,
@@ -15,8 +14,6 @@ import type { Logger } from '#platform/telemetry/logger.ts';
  */
 
 const askEveryMs = 1_000;
-const readAllEveryMs = 30_000;
-const firstAnswerMsMax = 2_000;
 /** About 20 MiB of hashes. */
 const recentMaxDefault = 100_000;
 /** A hash that is asked about is remembered for so long, also that it was not deleted. */
@@ -33,20 +30,20 @@ export class DeletedMedia {
   readonly #dependencies: DeletedMediaDependencies;
   readonly #forget: ((hashes: readonly string[]) => void)[] = [];
   readonly #answers: LRUCache<string, { readonly isDeleted: boolean }>;
-  readonly #stopping = new AbortController();
+  readonly #poll: DatabasePoll;
   readonly #recentMax: number;
   readonly #recent = new Set<string>();
   /** There are more than are in memory. */
   #isPartial = false;
-  #readAllAtMs = 0;
   #asksAgainAtMs = 0;
-  /** By the database, when it was asked last. */
-  #isAnswered = true;
-  #ended = Promise.resolve();
 
   constructor(dependencies: DeletedMediaDependencies) {
     this.#dependencies = dependencies;
     this.#recentMax = dependencies.recentMax ?? recentMaxDefault;
+    this.#poll = new DatabasePoll({
+      read: (isWhole) => this.#read(isWhole),
+      onFailure: (error) => dependencies.log.warn({ err: error }, 'deleted media not read'),
+    });
     this.#answers = new LRUCache({
       max: answersMax,
       ttl: rememberedMs,
@@ -59,15 +56,12 @@ export class DeletedMedia {
    * Asks the database until it is stopped. Resolves when it has answered once, so that a new server plays nothing that
    * is deleted; without a database that answers, after two seconds.
    */
-  async start(): Promise<void> {
-    const begun = this.#readOrLog();
-    this.#ended = begun.then(() => this.#repeat());
-    await withTimeout(begun, firstAnswerMsMax, 'the deleted media were not read').catch(() => undefined);
+  start(): Promise<void> {
+    return this.#poll.start();
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#ended;
+  stop(): Promise<void> {
+    return this.#poll.stop();
   }
 
   /** `forget` drops what a cache has of some media; of many at once, as after an outage, in one call. */
@@ -118,33 +112,10 @@ export class DeletedMedia {
     return answer?.isDeleted ?? this.#recent.has(hash);
   }
 
-  async #repeat(): Promise<void> {
-    for (;;) {
-      await pause(askEveryMs, this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return;
-      await this.#readOrLog();
-    }
-  }
-
-  async #readOrLog(): Promise<void> {
-    try {
-      await this.#read();
-      this.#isAnswered = true;
-    } catch (error) {
-      // The table may not be there yet, and an outage lasts: one line for each.
-      if (this.#isAnswered) this.#dependencies.log.warn({ err: error }, 'deleted media not read');
-      this.#isAnswered = false;
-      // What changed meanwhile may be older than what is asked for each second.
-      this.#readAllAtMs = 0;
-    }
-  }
-
-  async #read(): Promise<void> {
+  async #read(isWhole: boolean): Promise<void> {
     const { store } = this.#dependencies;
-    const isWhole = performance.now() >= this.#readAllAtMs;
     if (isWhole) this.#replace(new Set(await store.recent(this.#recentMax)));
     else this.#change(await store.changed(this.#recentMax));
-    if (isWhole) this.#readAllAtMs = performance.now() + readAllEveryMs;
     this.#isPartial ||= this.#recent.size >= this.#recentMax;
   }
 
