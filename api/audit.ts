@@ -13,7 +13,10 @@ type RolloutChange =
   | 'rollout cancellation requested';
 type Change =
   | { readonly what: JobChange; readonly jobId: string }
-  | { readonly what: 'media deletion requested' | 'media changed' | 'revision published'; readonly hash: string }
+  | {
+      readonly what: 'media deletion requested' | 'media changed' | 'revision published' | 'tickets withdrawn';
+      readonly hash: string;
+    }
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string }
   | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string }
   | { readonly what: RolloutChange; readonly rolloutId: string };

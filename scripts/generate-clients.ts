@@ -58,6 +58,7 @@ export async function openApiText(): Promise<string> {
       'media',
       'uploads',
       'deletedMedia',
+      'playbacks',
       'listDatabase',
       'images',
       'log',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
 import { rerunPrefix } from '#domain/jobs/idempotency.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { giveUpKeyOfDeleted, takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
@@ -88,5 +89,9 @@ export function mediaQueries(): Query[] {
     ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent(100_000)],
     ['delivery: changed deletions', 0, (d) => new DeletedMediaStore(d).changed(100_000)],
     ['delivery: whether a media is deleted', 0, (d) => new DeletedMediaStore(d).isDeleted('busy')],
+    ['delivery: decided playback', 0, (d) => new PlaybackStore(d).all(200_000)],
+    ['delivery: changed playback', 0, (d) => new PlaybackStore(d).changed(200_000)],
+    ['delivery: how a media plays', 0, (d) => new PlaybackStore(d).find('busy')],
+    ['media: withdrawn tickets', 10, (d) => new PlaybackStore(d).withdraw('busy', purge)],
   ];
 }

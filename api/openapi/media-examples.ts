@@ -1,4 +1,5 @@
 import { receiptOf } from '#domain/library/deletion.ts';
+import { openPlayback } from '#domain/media/playback.ts';
 import { deletionToWire, listedMediaToWire, mediaToWire } from '../wire/media.ts';
 
 // Examples of what the routes of media answer, made by the functions that make the answers.
@@ -43,7 +44,9 @@ const notListed = { objects: null, bytes: null, objectsSha256: null, objectsDele
 const shownMedia = listedMediaToWire({ ...media, isDeleting: false });
 
 export const mediaExamples = {
-  Media: { live: { value: mediaToWire({ media, deletion: null, kid, jobs: [job], made: [made] }) } },
+  Media: {
+    live: { value: mediaToWire({ media, playback: openPlayback, deletion: null, kid, jobs: [job], made: [made] }) },
+  },
   ListedMedia: { live: { value: shownMedia } },
   MediaList: { page: { value: { media: [shownMedia], next_cursor: null } } },
   MediaFiles: {

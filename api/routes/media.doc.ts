@@ -40,12 +40,22 @@ export const files: RouteDoc = {
 export const change: RouteDoc = {
   ...shared,
   operationId: 'changeMedia',
-  summary: 'Set when a media expires, or hold it',
+  summary: 'Set when a media expires, hold it, or decide how it plays',
   description:
-    'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it.',
+    'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it.',
   body: { name: 'MediaChange', isRequired: true, example: { expires_at: '2027-01-31T00:00:00Z' } },
   answers: { 200: { description: 'The media.', schemas: ['Media'] } },
   problems: ['not_found', 'conflict'],
+};
+
+export const withdraw: RouteDoc = {
+  ...shared,
+  operationId: 'withdrawTickets',
+  summary: 'Withdraw the tickets of a media',
+  description:
+    'Every ticket of the media so far is refused within five seconds; new ones are made with the `playback_generation` of the answer.',
+  answers: { 200: { description: 'The media.', schemas: ['Media'] } },
+  problems: ['not_found', 'conflict', 'invalid_request'],
 };
 
 export const publish: RouteDoc = {

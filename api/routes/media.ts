@@ -12,6 +12,7 @@ import { deleteMedia, unknownMedia } from '#jobs/delete-media.ts';
 import { withDigests } from '#jobs/completion/object-digests.ts';
 import { publishRevision } from '#jobs/completion/publish-revision.ts';
 import { listMedia, type MediaFilter, orderValueOf } from '#platform/postgres/media-list.ts';
+import type { Purge } from '#platform/postgres/purge-events.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
@@ -27,7 +28,7 @@ type MediaRequest = FastifyRequest<{ Params: { hash: string } }>;
 type MediaRouteDependencies = ApiDependencies & { readonly guards: Guards };
 
 export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDependencies): void {
-  const { guards, library, deletions, media, log, config } = dependencies;
+  const { guards, library, playbacks, deletions, media, log, config } = dependencies;
   const onRequest = guards.authenticated;
 
   app.get('/api/media', { onRequest, config: { doc: docs.list } }, (request) => list(request, dependencies));
@@ -43,15 +44,27 @@ export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDep
 
   app.patch('/api/media/:hash', { onRequest, config: { doc: docs.change } }, async (request: MediaRequest) => {
     const hash = hashOf(request);
-    const { expires_at: expiresAt, legal_hold: legalHold } = validated(mediaChangeSchema, request.body);
+    const { expires_at: expiresAt, legal_hold: legalHold, playback } = validated(mediaChangeSchema, request.body);
     const isKnown = await library.change(hash, {
       ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(legalHold === undefined ? {} : { legalHold }),
+      ...(playback === undefined ? {} : { playback, purge: purgeOf(dependencies) }),
     });
     if (!isKnown) throw unknownMedia;
     audit(log, request, { what: 'media changed', hash });
     return findMedia(hash, dependencies);
   });
+
+  app.post(
+    '/api/media/:hash/playback/withdraw',
+    { onRequest, config: { doc: docs.withdraw } },
+    async (request: MediaRequest) => {
+      const hash = hashOf(request);
+      if (!(await playbacks.withdraw(hash, purgeOf(dependencies)))) throw unknownMedia;
+      audit(log, request, { what: 'tickets withdrawn', hash });
+      return findMedia(hash, dependencies);
+    },
+  );
 
   app.put('/api/media/:hash/current', { onRequest, config: { doc: docs.publish } }, async (request: MediaRequest) => {
     const hash = hashOf(request);
@@ -80,6 +93,10 @@ export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDep
       return answerDeletion(reply, deletionToWire(deletion));
     },
   );
+}
+
+function purgeOf({ config, randomUuid }: MediaRouteDependencies): Purge | null {
+  return config.purgeHookUrl === null ? null : { url: config.purgeHookUrl, eventId: randomUuid() };
 }
 
 /** A hint for those who wait for its end, in seconds. */

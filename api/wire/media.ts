@@ -7,15 +7,18 @@ import type { MadeByJob, WholeMedia } from '#platform/postgres/media-store.ts';
 import type { Wire } from './schemas.ts';
 
 /** `GET /api/media/{hash}` (C29.1). */
-export function mediaToWire({ media, deletion, kid, jobs, made }: WholeMedia): Wire<'Media'> {
+export function mediaToWire({ media, playback, deletion, kid, jobs, made }: WholeMedia): Wire<'Media'> {
   const { hash } = media;
+  const begin = playback.mode === 'signed' ? `/s/{ticket}/${hash}` : `/stream/${hash}`;
   const current = made.find(({ isCurrent }) => isCurrent)?.streamRev ?? null;
   return {
     ...describedMedia(media, statusOf(deletion)),
     kid,
     current,
-    playback: current === null ? null : { master: `/stream/${hash}/master.m3u8`, ...revisionAddresses(hash, current) },
-    revisions: made.flatMap((job) => (job.streamRev === null ? [] : [revisionToWire(hash, job, job.streamRev)])),
+    playback: current === null ? null : { master: `${begin}/master.m3u8`, ...revisionAddresses(begin, current) },
+    playback_mode: playback.mode,
+    playback_generation: playback.generation,
+    revisions: made.flatMap((job) => (job.streamRev === null ? [] : [revisionToWire(begin, job, job.streamRev)])),
     images: made.flatMap((job) => [...imageKeysOf(job.results)].map((key) => ({ job_id: job.jobId, key }))),
     jobs: jobs.map(({ jobId, type, status, createdAt }) => ({
       job_id: jobId,
@@ -69,7 +72,7 @@ function statusOf(deletion: MediaDeletion | null): MediaStatus {
   return deletion.finishedAt === null ? 'deleting' : 'deleted';
 }
 
-function revisionToWire(hash: string, job: MadeByJob, rev: string): Wire<'Media'>['revisions'][number] {
+function revisionToWire(begin: string, job: MadeByJob, rev: string): Wire<'Media'>['revisions'][number] {
   return {
     revision: rev,
     job_id: job.jobId,
@@ -82,13 +85,14 @@ function revisionToWire(hash: string, job: MadeByJob, rev: string): Wire<'Media'
     bytes: job.bytes,
     objects: job.objects,
     current: job.isCurrent,
-    ...revisionAddresses(hash, rev),
+    ...revisionAddresses(begin, rev),
     tracks: tracksOf(job.results),
   };
 }
 
-function revisionAddresses(hash: string, rev: string): { readonly playlist: string; readonly manifest: string } {
-  return { playlist: `/stream/${hash}/${rev}/master.m3u8`, manifest: `/stream/${hash}/${rev}/manifest.mpd` };
+/** `begin` is where the addresses of the media begin: `/stream/{hash}`, or `/s/{ticket}/{hash}`. */
+function revisionAddresses(begin: string, rev: string): { readonly playlist: string; readonly manifest: string } {
+  return { playlist: `${begin}/${rev}/master.m3u8`, manifest: `${begin}/${rev}/manifest.mpd` };
 }
 
 type Results = MadeByJob['results'];

@@ -12,6 +12,7 @@ import { partsMax } from '#domain/uploads/part-plan.ts';
 import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { callerUrlSchema, mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
+import { playbackModes } from '#domain/media/playback.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
 import { itemCountsSchema } from '#domain/rollouts/counts.ts';
 import { videoRanges } from '#domain/media/ladder.ts';
@@ -288,7 +289,11 @@ const mediaSchema = listedMediaSchema.extend({
   kid: z.string().nullable(),
   /** The revision that `playback.master` leads to. */
   current: z.string().nullable(),
+  /** Of a signed media, `{ticket}` stands for a ticket. */
   playback: z.object({ master: z.string(), ...revisionAddresses }).nullable(),
+  playback_mode: z.enum(playbackModes),
+  /** Tickets of a lesser one are withdrawn. */
+  playback_generation: z.int().min(0),
   revisions: z.array(
     z.object({
       revision: z.string(),

@@ -112,7 +112,7 @@ export function purgePathsOf(hash: string): readonly string[] {
   const images = mediaFolders(hash)
     .slice(0, 2)
     .map((folder) => `/thumb/*/${encodedBeginning(folder)}*`);
-  return [`/stream/${hash}/*`, `/api/key/${hash}`, `/api/key/${hash}/*`, ...images];
+  return [`/stream/${hash}/*`, `/api/key/${hash}`, `/api/key/${hash}/*`, ...images, `/s/*/${hash}/*`];
 }
 
 /** With what the base64url of every key in a folder begins, as `/thumb/{sig}/{encoded_key}` has it. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
+import { playbackModes } from '../media/playback.ts';
 
 /** What is kept of a media itself; everything else follows from its jobs. */
 export interface Media {
@@ -32,8 +33,10 @@ export const mediaChangeSchema = z
       .nullable()
       .optional(),
     legal_hold: z.boolean().optional(),
+    /** `signed`: `/stream` is 404, and `/s` plays by tickets. */
+    playback: z.enum(playbackModes).optional(),
   })
-  .refine((change) => Object.keys(change).length > 0, 'must have expires_at or legal_hold');
+  .refine((change) => Object.keys(change).length > 0, 'must have expires_at, legal_hold or playback');
 
 /** The body of `PUT /api/media/{hash}/current`. */
 export const currentRevisionSchema = z.strictObject({

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
+import { playbackModes } from './playback.ts';
 import { watermarkSchema } from './watermark.ts';
 
 // Encoding profiles: how streams are made (docs/reference/media.md, "Profiles").
@@ -104,6 +105,8 @@ export const documentSchema = z.strictObject({
     .string()
     .regex(/^[1-9]\d{0,4}[hd]$/, 'must be a number of days or hours, such as 30d or 12h')
     .optional(),
+  /** How a media plays whose first job is by this profile, until a caller decides it: `open` where it is left out. */
+  playback: z.enum(playbackModes).optional(),
   audio: z
     .strictObject({
       /** Bits a second of a stereo track; one of 5.1 has three times as many. */

@@ -1,11 +1,13 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { type DeletionReason, type DeletionReceipt, type MediaDeletion, purgeBody } from '#domain/library/deletion.ts';
+import type { DeletionReason, DeletionReceipt, MediaDeletion } from '#domain/library/deletion.ts';
 import { type JobType, jobTypeNames } from '#domain/job-types/index.ts';
 import { activeStatuses, jobStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { toJson } from './job-row.ts';
+import { withdrawDeleted } from './playback-store.ts';
+import { insertPurgeEvent, type Purge } from './purge-events.ts';
 
 /** A row of `media_deletions` as the driver gives it. */
 export interface DeletionRow {
@@ -46,8 +48,8 @@ interface NewDeletion {
   readonly id: string;
   readonly hash: string;
   readonly reason: DeletionReason;
-  /** `PURGE_HOOK_URL`, and the UUID of the event; null: none is sent. */
-  readonly purge: { readonly url: string; readonly eventId: string } | null;
+  /** Null: no event is sent. */
+  readonly purge: Purge | null;
 }
 
 /** The deletion of a hash that no new media has lifted. */
@@ -78,9 +80,6 @@ const repeat = `
   update media_deletions set requested_at = clock_timestamp(), kid = coalesce(kid, $2) where id = $1
   returning ${deletionColumns}`;
 const lift = 'update media_deletions set lifted_at = clock_timestamp() where id = $1 and lifted_at is null';
-// By then every server knows of the deletion, so no cache gets from one what it had to forget.
-const insertPurge = `
-  insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, clock_timestamp() + interval '8 seconds')`;
 const claim = `
   with due as (
     select id from media_deletions where finished_at is null and due_at <= now()
@@ -141,7 +140,11 @@ const expired = `
   order by expires_at limit $1`;
 const forgetReceipts = `
   with old as (
-    select id from media_deletions where finished_at < now() - $1 * interval '1 millisecond' limit 1000
+    select id, hash from media_deletions where finished_at < now() - $1 * interval '1 millisecond' limit 1000
+  ), forgotten as (
+    delete from playbacks using old where playbacks.hash = old.hash
+      and not exists (select from media where media.hash = old.hash)
+      and not exists (select from jobs where jobs.hash = old.hash)
   )
   delete from media_deletions using old where media_deletions.id = old.id`;
 
@@ -170,6 +173,7 @@ export class MediaDeletionStore {
       if (before[0]?.finished_at === null) {
         const { rows: made } = await client.query<{ kid: string }>(destroyKey, [hash]);
         const { rows } = await client.query<DeletionRow>(repeat, [before[0].id, made[0]?.kid ?? null]);
+        await withdrawDeleted(client, hash);
         return { deletion: deletionOfRow(rows[0] as DeletionRow), isNew: false };
       }
       if (reason === 'expiry' && (await client.query(isExpired, [hash])).rowCount === 0) return null;
@@ -181,10 +185,8 @@ export class MediaDeletionStore {
       const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
       const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null]);
       const deletion = deletionOfRow(rows[0] as DeletionRow);
-      if (purge !== null) {
-        const body = purgeBody({ eventId: purge.eventId, hash, occurredAt: deletion.requestedAt });
-        await client.query(insertPurge, [purge.eventId, purge.url, body]);
-      }
+      await withdrawDeleted(client, hash);
+      await insertPurgeEvent(client, purge, { hash, occurredAt: deletion.requestedAt });
       return { deletion, isNew: true };
     });
   }

@@ -3,9 +3,12 @@ import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/i
 import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
 import type { Media } from '#domain/library/media.ts';
+import type { Playback, PlaybackMode } from '#domain/media/playback.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { takeKeyOfPublished } from './equal-keys.ts';
+import { decidePlayback, PlaybackStore } from './playback-store.ts';
+import type { Purge } from './purge-events.ts';
 import { currentDeletion, deletionOfRow, type DeletionRow } from './media-deletion-store.ts';
 
 /** A job of a media. */
@@ -37,6 +40,7 @@ export interface MadeByJob extends JobOfMedia {
 /** All that is known of a media. */
 export interface WholeMedia {
   readonly media: Media;
+  readonly playback: Playback;
   readonly deletion: MediaDeletion | null;
   readonly kid: string | null;
   /** The newest first, at most `jobsMax`. */
@@ -49,6 +53,9 @@ export interface WholeMedia {
 export interface MediaChange {
   readonly expiresAt?: Date | null;
   readonly legalHold?: boolean;
+  readonly playback?: PlaybackMode;
+  /** Of a media that becomes signed; null: no event is sent. */
+  readonly purge?: Purge | null;
 }
 
 /** A stream to publish again. */
@@ -149,18 +156,20 @@ export class MediaStore {
   /** Null for a hash of which there is neither a job nor a deletion. */
   async find(hash: string): Promise<WholeMedia | null> {
     const { pool } = this.#database;
-    const [mediaRows, deletionRows, jobRows, madeRows, keyRows] = await Promise.all([
+    const [mediaRows, deletionRows, jobRows, madeRows, keyRows, playback] = await Promise.all([
       pool.query<MediaRow>(find, [hash]),
       pool.query<DeletionRow>(currentDeletion, [hash]),
       pool.query<JobOfMediaRow>(jobs, [hash, jobTypeNames, jobStatuses]),
       pool.query<MadeRow>(made, [hash, jobTypeNames, ['completed', 'failed']]),
       pool.query<{ kid: string }>(kid, [hash]),
+      new PlaybackStore(this.#database).find(hash),
     ]);
     const deletion = deletionRows.rows[0] === undefined ? null : deletionOfRow(deletionRows.rows[0]);
     const oldest = jobRows.rows.at(-1)?.created_at ?? deletion?.requestedAt;
     if (oldest === undefined) return null;
     return {
       media: mediaRows.rows[0] === undefined ? unmade(hash, oldest) : mediaOfRow(mediaRows.rows[0]),
+      playback,
       deletion,
       kid: keyRows.rows[0]?.kid ?? null,
       jobs: jobRows.rows.map(jobOfMedia),
@@ -184,15 +193,17 @@ export class MediaStore {
     return (await this.#database.pool.query(isKnown, [hash])).rowCount !== 0;
   }
 
-  /** Changes expiry and hold. False for a hash without a job. @throws KnownProblem `conflict` when it is deleted */
-  change(hash: string, { expiresAt, legalHold }: MediaChange): Promise<boolean> {
+  /** Changes expiry, hold and how it plays. False for a hash without a job. @throws KnownProblem `conflict` when it is deleted */
+  change(hash: string, { expiresAt, legalHold, playback, purge = null }: MediaChange): Promise<boolean> {
     return this.#database.transaction(async (client) => {
       // A hold that is answered with 200 holds: the deletion asks under the same lock.
       await client.query(lockHash, [hash]);
       if ((await client.query(isDeleted, [hash])).rowCount !== 0)
         throw new KnownProblem('conflict', 'The media is deleted.');
       const parameters = [hash, expiresAt !== undefined, expiresAt ?? null, legalHold ?? null];
-      return (await client.query(change, parameters)).rowCount === 1;
+      if ((await client.query(change, parameters)).rowCount !== 1) return false;
+      if (playback !== undefined) await decidePlayback(client, hash, { mode: playback, purge });
+      return true;
     });
   }
 

@@ -21,6 +21,7 @@ import { openDatabase } from '#platform/postgres/database.ts';
 import { openListDatabase } from '#platform/postgres/list-database.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
@@ -99,6 +100,7 @@ export async function startApi(
     rollouts: new RolloutStore(database),
     deletions: new MediaDeletionStore(database),
     deletedMedia: new DeletedMediaStore(database),
+    playbacks: new PlaybackStore(database),
     profiles: new ProfileStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:

@@ -126,6 +126,7 @@ describe('`GET /openapi.json`', () => {
         'POST /api/events/s3',
         'GET /stream/{hash}/{path}',
         'GET /s/{ticket}/{hash}/{path}',
+        'POST /api/media/{hash}/playback/withdraw',
         'GET /thumb/{sig}/{encoded_key}',
         'GET /api/key/{hash}',
         'GET /api/key/{hash}/clearkey',

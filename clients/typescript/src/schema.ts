@@ -295,8 +295,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Set when a media expires, or hold it
-         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it.
+         * Set when a media expires, hold it, or decide how it plays
+         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it.
          */
         patch: operations["changeMedia"];
         trace?: never;
@@ -315,6 +315,26 @@ export interface paths {
         get: operations["listMediaFiles"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/media/{hash}/playback/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw the tickets of a media
+         * @description Every ticket of the media so far is refused within five seconds; new ones are made with the `playback_generation` of the answer.
+         */
+        post: operations["withdrawTickets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -994,6 +1014,9 @@ export interface components {
             kid: string | null;
             current: string | null;
             playback: components["schemas"]["MediaPlayback"] | null;
+            /** @enum {string} */
+            playback_mode: "open" | "signed";
+            playback_generation: number;
             revisions: components["schemas"]["MediaRevision"][];
             images: components["schemas"]["MediaImage"][];
             jobs: components["schemas"]["MediaJob"][];
@@ -2215,6 +2238,8 @@ export interface components {
         MediaChange: {
             expires_at?: string | null;
             legal_hold?: boolean;
+            /** @enum {string} */
+            playback?: "open" | "signed";
         };
         CurrentRevision: {
             revision: string;
@@ -3954,6 +3979,85 @@ export interface operations {
             };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdrawTickets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The media. */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The media. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Media"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
