@@ -4,11 +4,13 @@ import type { DeliveryDependencies } from './dependencies.ts';
 import { DataPlane } from './data-plane/data-plane.ts';
 import { DeletedMedia } from './deleted-media.ts';
 import { KeyAccess } from './keys/key-access.ts';
+import { PlaybackStates } from './playback-states.ts';
 import { RememberedKeys } from './keys/remembered-keys.ts';
 import { addKeyRoutes } from './routes/key.ts';
 import { addPlayerRoutes } from './routes/player.ts';
 import { addSignedStreamRoutes } from './routes/signed-stream.ts';
 import { addStreamRoutes } from './routes/stream.ts';
+import { streamPrefix } from './routes/stream-target.ts';
 import { addThumbRoutes } from './routes/thumb.ts';
 import { ThumbMaker } from './images/thumb-maker.ts';
 import { TicketAccess } from './tickets/ticket-access.ts';
@@ -21,11 +23,16 @@ export async function addDeliveryRoutes(
 ): Promise<void> {
   const { config, metrics, media: store } = dependencies;
   const deleted = new DeletedMedia({ store: dependencies.deletedMedia, log: dependencies.log });
-  const isDeleted = (url: string) => deleted.isRecent(url);
+  const playback = new PlaybackStates({
+    store: dependencies.playbacks,
+    log: dependencies.log,
+    hasTickets: config.streamSecrets.length > 0,
+  });
+  const isBarred = (url: string) => deleted.isRecent(url) || !isOpenAddress(url, playback);
   const cacheBytesMax = config.deliveryCacheBytesMax;
-  const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
-  addStreamRoutes(app, { plane, deleted, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
-  const tickets = new TicketAccess({ ...dependencies, secrets: config.streamSecrets });
+  const plane = new DataPlane({ store, metrics, fastPaths, clients, isBarred, cacheBytesMax });
+  addStreamRoutes(app, { plane, deleted, playback, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
+  const tickets = new TicketAccess({ ...dependencies, playback, secrets: config.streamSecrets });
   addSignedStreamRoutes(app, { plane, deleted, fastPaths, tickets });
   const keys = new RememberedKeys(dependencies.contentKeys);
   const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
@@ -39,6 +46,13 @@ export async function addDeliveryRoutes(
   addThumbRoutes(app, { ...dependencies, plane, deleted, fastPaths, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hashes) => cache.forget(hashes));
-  app.addHook('onReady', () => deleted.start());
-  app.addHook('onClose', () => deleted.stop());
+  app.addHook('onReady', async () => void (await Promise.all([deleted.start(), playback.start()])));
+  app.addHook('onClose', async () => void (await Promise.all([deleted.stop(), playback.stop()])));
+}
+
+/** Whether an address is none of `/stream`, or of a media that is known to be open. */
+function isOpenAddress(url: string, playback: PlaybackStates): boolean {
+  if (!url.startsWith(streamPrefix)) return true;
+  const end = url.indexOf('/', streamPrefix.length);
+  return playback.isOpen(url.slice(streamPrefix.length, end < 0 ? undefined : end));
 }

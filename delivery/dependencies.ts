@@ -1,6 +1,7 @@
 import type { Config } from '#platform/config/config.ts';
 import type { ImageProcessor } from '#platform/images/image-processor.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import type { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -12,10 +13,16 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 export interface DeliveryDependencies {
   readonly config: Pick<
     Config,
-    'keyTokenSecret' | 'thumbSecrets' | 'streamSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax' | 'streamMutableCacheControl'
+    | 'keyTokenSecret'
+    | 'thumbSecrets'
+    | 'streamSecrets'
+    | 'keyRateLimitPerMinute'
+    | 'deliveryCacheBytesMax'
+    | 'streamMutableCacheControl'
   >;
   readonly contentKeys: ContentKeyStore;
   readonly deletedMedia: DeletedMediaStore;
+  readonly playbacks: Pick<PlaybackStore, 'find' | 'all' | 'changed'>;
   readonly media: ObjectStore;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;

@@ -24,8 +24,8 @@ interface DataPlaneOptions {
   readonly metrics: Metrics;
   readonly fastPaths: FastPaths;
   readonly clients: ClientAddresses;
-  /** Whether an address may not be answered from memory, since its media was deleted. */
-  readonly isDeleted: (url: string) => boolean;
+  /** Whether an address may not be answered here, since its media was deleted or is signed. */
+  readonly isBarred: (url: string) => boolean;
   /** Bounds all that is cached and shared. */
   readonly cacheBytesMax: number;
 }
@@ -48,8 +48,9 @@ export class DataPlane {
 
   /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */
   answerStreams(targetOf: (url: string) => PlainTarget | null, route = '/stream/{hash}/*'): void {
-    const { metrics } = this.#options;
-    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf, route });
+    const { metrics, isBarred } = this.#options;
+    const isStale = (url: string) => isBarred(url) || targetOf(url) === null;
+    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf, route, isStale });
     this.#add(route.slice(0, route.indexOf('{')), (request, response, passOn) =>
       fastPath.take(request, response, passOn),
     );
@@ -70,12 +71,12 @@ export class DataPlane {
     return fastPath;
   }
 
-  /** The framework answers for deleted media. */
+  /** The framework answers for media that are barred. */
   #add(prefix: string, take: FastPath): void {
-    const { fastPaths, isDeleted } = this.#options;
+    const { fastPaths, isBarred } = this.#options;
     fastPaths.add(
       prefix,
-      (request, response, passOn) => !isDeleted(request.url ?? '') && take(request, response, passOn),
+      (request, response, passOn) => !isBarred(request.url ?? '') && take(request, response, passOn),
     );
   }
 

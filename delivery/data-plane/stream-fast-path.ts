@@ -11,6 +11,8 @@ import type { WriteTurns } from './write-turns.ts';
 
 /** Parsed addresses of playlists; dropped all at once when there are more. */
 const knownTargetsMax = 10_000;
+/** What was decided before a read that took longer is decided again: caches keep the answer. */
+const slowMs = 1_000;
 
 /** The object of an address that needs no lookup. */
 export interface PlainTarget {
@@ -29,6 +31,8 @@ interface StreamFastPathDependencies {
   /** Null for an address that is left to the framework. */
   readonly targetOf: (url: string) => PlainTarget | null;
   readonly route: string;
+  /** Whether the address may no longer be answered here. */
+  readonly isStale: (url: string) => boolean;
 }
 
 export class StreamFastPath {
@@ -62,13 +66,14 @@ export class StreamFastPath {
     response: ServerResponse,
     { target, startedAtMs, passOn }: OpenOptions,
   ): Promise<void> {
+    const { url = '' } = request;
     let read: CoalescedRead | null = null;
     try {
       read = await this.#dependencies.media.open(target.key, request);
     } catch (error) {
       return passOn(error as Error);
     }
-    if (read === null) passOn();
+    if (read === null || (performance.now() - startedAtMs > slowMs && this.#dependencies.isStale(url))) passOn();
     else if (!response.destroyed) this.#answerRead(request, response, { target, startedAtMs, read });
   }
 

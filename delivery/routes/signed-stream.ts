@@ -77,7 +77,7 @@ export function addSignedStreamRoutes(app: FastifyInstance, dependencies: Signed
       plane.throwFailure(request.raw);
       const address = tickets.require(request.raw.url ?? '');
       return deleted.answerUnlessDeleted(address.hash, async () => {
-        tickets.requireInForce(address);
+        await tickets.requireInForce(address);
         const target = await signedTarget(address, plane.media, tickets.leftSec(address));
         if ('movedTo' in target)
           return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);
@@ -117,7 +117,7 @@ function plainTargets(tickets: TicketAccess): (url: string) => PlainTarget | nul
   return (url) => {
     const address = tickets.find(url);
     const leftSec = address === null ? 0 : tickets.leftSec(address);
-    if (address === null || leftSec === 0) return null;
+    if (address === null || leftSec === 0 || !tickets.isKnownCurrent(address)) return null;
     const { scope } = address.ticket;
     const path = address.rest.slice(address.hash.length + 1);
     if (scope !== null && isLimiting(scope) && (isFiltered(path) || !isInScope(scope, path))) return null;

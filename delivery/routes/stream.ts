@@ -8,6 +8,7 @@ import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import { corsHeaders, preflightHandler } from '../cors.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
+import type { PlaybackStates } from '../playback-states.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
 import {
   exposedHeaders,
@@ -48,12 +49,13 @@ interface StreamDependencies {
   readonly mutableCacheControl?: string | null;
   readonly plane: DataPlane;
   readonly deleted: DeletedMedia;
+  readonly playback: PlaybackStates;
   readonly fastPaths: FastPaths;
 }
 
 export function addStreamRoutes(
   app: FastifyInstance,
-  { plane, deleted, fastPaths, mutableCacheControl }: StreamDependencies,
+  { plane, deleted, playback, fastPaths, mutableCacheControl }: StreamDependencies,
 ): void {
   const mutable = mutableCacheControl ?? immutable;
   plane.answerStreams((url) => plainTargetOf(url, mutable));
@@ -67,7 +69,9 @@ export function addStreamRoutes(
       plane.countBytes(request.raw, reply.raw);
       plane.throwFailure(request.raw);
       const url = request.raw.url ?? '';
-      return deleted.answerUnlessDeleted(mediaOfAddress(url), async () => {
+      const hash = mediaOfAddress(url);
+      return deleted.answerUnlessDeleted(hash, async () => {
+        if (hash !== null) await playback.requireOpen(hash);
         const target = await findTarget(url, plane.media, mutable);
         if ('movedTo' in target)
           return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);

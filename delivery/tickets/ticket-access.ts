@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { readStreamTicket, type StreamTicket, ticketSecretsOf, type TicketSecrets } from '#domain/playback/ticket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import type { PlaybackStates } from '../playback-states.ts';
 
 // Who may read below `/s/{ticket}/{hash}/`. A signature is verified once and remembered: a player sends its ticket with
 // each segment. Expiry and generation are compared for each request, so nothing that is remembered outlives them.
@@ -28,19 +29,22 @@ interface TicketAccessDependencies {
   /** `STREAM_SECRET`. */
   readonly secrets: readonly string[];
   readonly clock: () => Date;
+  readonly playback: Pick<PlaybackStates, 'knownGeneration' | 'generationOf'>;
   readonly log: Logger;
 }
 
 export class TicketAccess {
   readonly #secrets: TicketSecrets;
   readonly #clock: () => Date;
+  readonly #playback: TicketAccessDependencies['playback'];
   readonly #log: Logger;
   /** Of tickets with their hashes, as addresses have them. What does not hold is not remembered: it is made up at will. */
   readonly #signed = new LRUCache<string, StreamTicket>({ max: rememberedMax });
 
-  constructor({ secrets, clock, log }: TicketAccessDependencies) {
+  constructor({ secrets, clock, playback, log }: TicketAccessDependencies) {
     this.#secrets = ticketSecretsOf(secrets);
     this.#clock = clock;
+    this.#playback = playback;
     this.#log = log;
   }
 
@@ -76,11 +80,20 @@ export class TicketAccess {
     return Math.max(0, ticket.exp - Math.floor(this.#clock().getTime() / 1000));
   }
 
-  /** @throws KnownProblem `forbidden` for a ticket that has expired */
-  requireInForce(address: TicketedAddress): void {
-    const { exp } = address.ticket;
-    if (this.leftSec(address) > 0) return;
-    throw refused(`The ticket expired at ${new Date(Math.min(exp, latestSec) * 1000).toISOString()}.`);
+  /** Whether it is known without a question to the database that the ticket is not withdrawn. */
+  isKnownCurrent({ hash, ticket }: TicketedAddress): boolean {
+    const generation = this.#playback.knownGeneration(hash);
+    return generation !== null && ticket.generation >= generation;
+  }
+
+  /** @throws KnownProblem `forbidden` for a ticket that has expired or is withdrawn */
+  async requireInForce(address: TicketedAddress): Promise<void> {
+    const { exp, generation } = address.ticket;
+    if (this.leftSec(address) === 0)
+      throw refused(`The ticket expired at ${new Date(Math.min(exp, latestSec) * 1000).toISOString()}.`);
+    const current = await this.#playback.generationOf(address.hash);
+    if (generation < current)
+      throw refused(`The tickets of generation ${generation} were withdrawn; the media is at ${current}.`);
   }
 }
 

@@ -10,9 +10,12 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { DeletedMedia } from '../../delivery/deleted-media.ts';
+import { PlaybackStates } from '../../delivery/playback-states.ts';
+import { openPlayback } from '#domain/media/playback.ts';
 import { DataPlane } from '../../delivery/data-plane/data-plane.ts';
 import { addStreamRoutes } from '../../delivery/routes/stream.ts';
 
+const nothingSigned = { all: async () => [], changed: async () => [], find: async () => openPlayback };
 const nothingDeleted = { recent: async () => [], changed: async () => [], isDeleted: async () => false };
 
 // Delivery over a storage server of the test, which records the requests that it gets, and clients that are slow.
@@ -78,10 +81,12 @@ export async function startDelivery(origin: RequestListener, options: Options = 
     clock: () => new Date(),
     limits,
     addRoutes: async (routes, { fastPaths, clients }) => {
-      const deleted = new DeletedMedia({ store: nothingDeleted, log: createLogger({ level: 'fatal', name: 'test' }) });
-      const isDeleted = (url: string) => deleted.isRecent(url);
-      const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
-      addStreamRoutes(routes, { plane, deleted, fastPaths, mutableCacheControl });
+      const log = createLogger({ level: 'fatal', name: 'test' });
+      const deleted = new DeletedMedia({ store: nothingDeleted, log });
+      const playback = new PlaybackStates({ store: nothingSigned, log, hasTickets: false });
+      const isBarred = (url: string) => deleted.isRecent(url);
+      const plane = new DataPlane({ store, metrics, fastPaths, clients, isBarred, cacheBytesMax });
+      addStreamRoutes(routes, { plane, deleted, playback, fastPaths, mutableCacheControl });
       addRoutes?.(routes);
     },
   });
