@@ -20,6 +20,7 @@ const serverSchema = z.strictObject({
   /** To sign tokens and image addresses here. */
   key_token_secret: z.string().min(1).max(4096).optional(),
   thumb_secret: z.string().min(1).max(4096).optional(),
+  stream_secret: z.string().min(1).max(4096).optional(),
 });
 const fileSchema = z.strictObject({
   default: z.string().optional(),
@@ -130,6 +131,7 @@ export async function findServer(env: Env, name: string | undefined): Promise<Se
     ...(env['REELWRIGHT_MEDIA_URL'] ? { media_url: env['REELWRIGHT_MEDIA_URL'] } : {}),
     ...(env['KEY_TOKEN_SECRET'] ? { key_token_secret: env['KEY_TOKEN_SECRET'] } : {}),
     ...(env['THUMB_SECRET'] ? { thumb_secret: env['THUMB_SECRET'].split(',')[0] } : {}),
+    ...(env['STREAM_SECRET'] ? { stream_secret: env['STREAM_SECRET'].split(',')[0] } : {}),
   } as Partial<Server>;
   const { default: usual, servers } = await readConfig(env);
   if (name !== undefined) return { ...secrets, ...knownServer(env, servers, name) };

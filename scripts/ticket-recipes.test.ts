@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { signStreamTicket } from '#domain/playback/ticket.ts';
+import { signedStreamUrl, streamTicket } from '../clients/typescript/src/server.ts';
 
 // The recipes of docs/guides/tickets.md, by the programs that this machine has.
 
@@ -100,3 +101,20 @@ test.each(runnable)(
   },
   120_000,
 );
+
+test('the TypeScript client makes the tickets', async () => {
+  const { hash, exp } = claims;
+  expect(await streamTicket(hash, secret, { exp })).toBe(tickets[0]);
+  expect(await streamTicket(hash, secret, { exp, generation: 2, scope: '720p~sid-a1b2' })).toBe(tickets[1]);
+  expect(signedStreamUrl('https://media.test/', hash, 'T')).toBe(`https://media.test/s/T/${hash}/master.m3u8`);
+});
+
+test.skipIf(!has('python3'))('the Python client makes the tickets', async () => {
+  const module = new URL('../clients/python/src/reelwright/signing.py', import.meta.url);
+  const source = (await readFile(module, 'utf8')).replaceAll(/^from \..*$/gm, '');
+  const program = `${source}
+print(stream_ticket("my-video-1", "${secret}", exp=1893456000))
+print(stream_ticket("my-video-1", "${secret}", exp=1893456000, generation=2, scope="720p~sid-a1b2"))`;
+  const { stdout } = await promisify(execFile)('python3', ['-c', program]);
+  expect(stdout.trim().split('\n')).toEqual(tickets);
+});

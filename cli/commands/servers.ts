@@ -16,7 +16,7 @@ const login: Command = {
   doc: 'Saves a service and its API key under a name, after a request that proves both.',
   more: [
     'The key is read from REELWRIGHT_API_KEY or standard input, never from an argument: others can read those.',
-    'KEY_TOKEN_SECRET and THUMB_SECRET are saved too where they are set, to sign tokens and image addresses.',
+    'KEY_TOKEN_SECRET, THUMB_SECRET and STREAM_SECRET are saved too where they are set, to sign tokens, addresses and tickets.',
   ].join('\n'),
   example: 'login staging --url https://media.example.com < key.txt',
   options: {
@@ -44,6 +44,7 @@ const login: Command = {
       api_key: apiKey,
       ...(env['KEY_TOKEN_SECRET'] ? { key_token_secret: env['KEY_TOKEN_SECRET'] } : {}),
       ...(env['THUMB_SECRET'] ? { thumb_secret: env['THUMB_SECRET'] } : {}),
+      ...(env['STREAM_SECRET'] ? { stream_secret: env['STREAM_SECRET'].split(',')[0] } : {}),
     });
     output.result({ name, base_url: baseUrl, path }, `${name}: ${baseUrl} is saved in ${path}`);
   },

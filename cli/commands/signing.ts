@@ -4,9 +4,17 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { playbackToken, type ThumbQuery, thumbUrl, verifyWebhook } from '../../clients/typescript/src/server.ts';
+import {
+  playbackToken,
+  signedStreamUrl,
+  streamTicket,
+  type ThumbQuery,
+  thumbUrl,
+  verifyWebhook,
+} from '../../clients/typescript/src/server.ts';
 import { ReelwrightError } from '../../clients/typescript/src/index.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
+import { readScope } from '#domain/playback/ticket-scope.ts';
 import type { Command, Context, OptionRow } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { findServer, mediaUrlOf, type Server } from '../settings.ts';
@@ -20,9 +28,14 @@ function settings({ env, options }: Context): Promise<Server> {
   return findServer(env, options.text('server'));
 }
 
-async function tokenFor(context: Context, hash: string): Promise<string> {
+/** @throws UsageError for what is no hash */
+function checkHash(hash: string): void {
   const parsed = mediaHashSchema.safeParse(hash);
   if (!parsed.success) throw new UsageError(`${hash}: a hash ${parsed.error.issues[0]?.message}`);
+}
+
+async function tokenFor(context: Context, hash: string): Promise<string> {
+  checkHash(hash);
   const expiresInSec = context.options.whole('expires-in', 1, secondsMax);
   const { key_token_secret: secret } = await settings(context);
   if (secret !== undefined) return await playbackToken(hash, secret, { expiresInSec: expiresInSec ?? 3600 });
@@ -107,6 +120,39 @@ async function openInBrowser(url: string, { env, signal, output }: Context): Pro
   server.closeIdleConnections();
 }
 
+const ticket: Command = {
+  name: 'ticket',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Prints the address at which a stream plays by a ticket, signed with STREAM_SECRET.',
+  more: 'With --json the ticket is there too, for the address of a DASH manifest or a segment.',
+  example: 'ticket movie-1 --expires-in 600 --scope 720p~sid-user42',
+  options: {
+    'expires-in': expiry,
+    generation: { value: 'N', doc: 'the playback_generation of the media (0)' },
+    scope: { value: 'SCOPE', doc: 'audio, a height such as 720p, or sid-ID; the first two may be followed by ~sid-ID' },
+  },
+  run: async (context) => {
+    const { options, output } = context;
+    const [hash = ''] = context.args;
+    checkHash(hash);
+    const server = await settings(context);
+    if (server.stream_secret === undefined)
+      throw new UsageError('no secret signs tickets: set STREAM_SECRET, or run reelwright login');
+    const scope = options.text('scope');
+    if (scope !== undefined && readScope(scope) === null)
+      throw new UsageError(`--scope: expected audio, a height such as 720p, or sid-ID, found ${scope}`);
+    const value = await streamTicket(hash, server.stream_secret, {
+      expiresInSec: options.whole('expires-in', 1, secondsMax) ?? 3600,
+      generation: options.whole('generation', 0, Number.MAX_SAFE_INTEGER) ?? 0,
+      ...(scope === undefined ? {} : { scope }),
+    });
+    const url = signedStreamUrl(mediaUrlOf(server), hash, value);
+    output.result({ hash, ticket: value, url }, url);
+  },
+};
+
 const thumb: Command = {
   name: 'thumb-url',
   args: 'KEY',
@@ -181,4 +227,4 @@ const verify: Command = {
   },
 };
 
-export const signingCommands: readonly Command[] = [play, token, thumb, verify];
+export const signingCommands: readonly Command[] = [play, token, ticket, thumb, verify];

@@ -8,11 +8,12 @@ const exp = 1_000_000;
 let nowSec = exp - 10;
 let generation = 0;
 
+const clock = () => new Date(nowSec * 1000);
+
 function open(): { access: TicketAccess; lines: object[] } {
   const lines: object[] = [];
   const log = { info: (fields: object, text: string) => void lines.push({ ...fields, text }) } as unknown as Logger;
   const playback = { knownGeneration: () => generation, generationOf: async () => generation };
-  const clock = () => new Date(nowSec * 1000);
   return { access: new TicketAccess({ secrets: [secret], clock, playback, log }), lines };
 }
 

@@ -177,6 +177,11 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const answer = await fetch(thumb.url);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(await errorOf(['thumb-url', results.key])).toMatchObject({ exit: 2, code: 'usage' });
+    const ticket = await jsonOf(['ticket', 'cli-video', '--scope', '720p~sid-a1'], 0, {
+      STREAM_SECRET: secrets.STREAM_SECRET,
+    });
+    expect((await fetch(ticket.url)).status).toBe(200);
+    expect(await errorOf(['ticket', 'cli-video'])).toMatchObject({ exit: 2, code: 'usage' });
   });
 
   it('play --open hands the address to the browser by a redirect, so that no process list shows the token', async () => {

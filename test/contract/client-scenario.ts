@@ -38,6 +38,7 @@ export interface Variables {
   readonly api: string;
   readonly apiKey: string;
   readonly keyTokenSecret: string;
+  readonly streamSecret: string;
   readonly webhookSecret: string;
   /** `testing/webhook-receiver.ts`. */
   readonly hook: string;
@@ -54,6 +55,7 @@ export const variablesFor = (run: string, { url, source, files }: StageService, 
   api: url,
   apiKey: secrets.API_KEY,
   keyTokenSecret: secrets.KEY_TOKEN_SECRET,
+  streamSecret: secrets.STREAM_SECRET,
   webhookSecret: secrets.WEBHOOK_SECRET,
   clip: join(source, 'clip.mp4'),
 });

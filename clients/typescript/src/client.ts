@@ -249,6 +249,12 @@ export class Reelwright {
     return (await this.#checked(this.http.PUT('/api/media/{hash}/current', options))).data;
   }
 
+  /** Withdraws every ticket of a media so far; new ones are made with `playback_generation` of the answer. */
+  async withdrawTickets(hash: string): Promise<Media> {
+    const options = { params: { path: { hash } } };
+    return (await this.#checked(this.http.POST('/api/media/{hash}/playback/withdraw', options))).data;
+  }
+
   /** Deletes every object of a media. It goes on after the answer; `deletion` says when it is done. */
   async deleteMedia(hash: string): Promise<MediaDeletion> {
     return (await this.#checked(this.http.DELETE('/api/media/{hash}', { params: { path: { hash } } }))).data;

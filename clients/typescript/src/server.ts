@@ -20,6 +20,27 @@ export function playerUrl(baseUrl: string, hash: string, token: string): string 
   return `${baseUrl.replace(/\/+$/, '')}/player/#${new URLSearchParams({ hash, token }).toString()}`;
 }
 
+export type TicketOptions = Expiry & {
+  /** `playback_generation` of the media, which withdrawing its tickets raises; 0 by default. */
+  readonly generation?: number;
+  /** `audio`, a height such as `720p`, or `sid-` and the id of a session, which the first two may be followed by: `720p~sid-a1`. */
+  readonly scope?: string;
+};
+
+/** The ticket of a stream, signed with `STREAM_SECRET`: it plays at `/s/{ticket}/{hash}/master.m3u8`. */
+export async function streamTicket(hash: string, streamSecret: string, options: TicketOptions): Promise<string> {
+  const exp = 'exp' in options ? options.exp : Math.floor(Date.now() / 1000) + options.expiresInSec;
+  const mac = async (text: string) => base64url(await hmac(encoder.encode(streamSecret), text));
+  const claims = [exp, (await mac('kid')).slice(0, 8), options.generation ?? 0];
+  const written = [...claims, ...(options.scope === undefined ? [] : [options.scope])].join('.');
+  return `${written}.${await mac(`/s/${written}/${hash}`)}`;
+}
+
+/** The address at which a stream plays by a ticket. */
+export function signedStreamUrl(baseUrl: string, hash: string, ticket: string): string {
+  return `${baseUrl.replace(/\/+$/, '')}/s/${ticket}/${hash}/master.m3u8`;
+}
+
 export interface ThumbQuery {
   /** Pixels, 1–4096. */
   readonly w?: number;

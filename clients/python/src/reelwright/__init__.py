@@ -13,7 +13,7 @@ from ._types import (
 )
 from ._version import __version__
 from .errors import JobEndedError, ReelwrightError
-from .signing import playback_token, player_url, thumb_url, verify_webhook
+from .signing import playback_token, player_url, signed_stream_url, stream_ticket, thumb_url, verify_webhook
 
 __all__ = [
     "AsyncReelwright",
@@ -30,6 +30,8 @@ __all__ = [
     "models",
     "playback_token",
     "player_url",
+    "signed_stream_url",
+    "stream_ticket",
     "thumb_url",
     "verify_webhook",
 ]

@@ -253,13 +253,18 @@ class AsyncReelwright(AsyncSubmit):
             yield item
 
     async def update_media(self, hash: str, change: MediaChange) -> Media:
-        """Changes when a media expires, or its legal hold."""
+        """Changes when a media expires, its legal hold, or how it plays."""
         media: Media = await self._session.json("PATCH", _media_path(hash), json=change)
         return media
 
     async def set_current(self, hash: str, revision: str) -> Media:
         """Plays another of the revisions of a media."""
         media: Media = await self._session.json("PUT", f"{_media_path(hash)}/current", json={"revision": revision})
+        return media
+
+    async def withdraw_tickets(self, hash: str) -> Media:
+        """Withdraws every ticket of a media so far; new ones are made with `playback_generation` of the answer."""
+        media: Media = await self._session.json("POST", f"{_media_path(hash)}/playback/withdraw")
         return media
 
     async def delete_media(self, hash: str) -> MediaDeletion:

@@ -33,6 +33,34 @@ def player_url(base_url: str, hash: str, token: str) -> str:
     return f"{base_url.rstrip('/')}/player/#{urlencode({'hash': hash, 'token': token})}"
 
 
+def stream_ticket(
+    hash: str,
+    stream_secret: str,
+    *,
+    expires_in_sec: float | None = None,
+    exp: int | None = None,
+    generation: int = 0,
+    scope: str | None = None,
+) -> str:
+    """The ticket of a stream, signed with `STREAM_SECRET`: it plays at `/s/{ticket}/{hash}/master.m3u8`.
+
+    `generation` is `playback_generation` of the media; `scope` is `audio`, a height such as `720p`, or `sid-` and the
+    id of a session, which the first two may be followed by: `720p~sid-a1`.
+    """
+    if (exp is None) == (expires_in_sec is None):
+        raise ValueError("give one of expires_in_sec and exp")
+    until = exp if exp is not None else int(time.time() + (expires_in_sec or 0))
+    key = stream_secret.encode()
+    kid = _base64url(_hmac(key, "kid"))[:8]
+    claims = f"{until}.{kid}.{generation}" + ("" if scope is None else f".{scope}")
+    return f"{claims}.{_base64url(_hmac(key, f'/s/{claims}/{hash}'))}"
+
+
+def signed_stream_url(base_url: str, hash: str, ticket: str) -> str:
+    """The address at which a stream plays by a ticket."""
+    return f"{base_url.rstrip('/')}/s/{ticket}/{hash}/master.m3u8"
+
+
 def thumb_url(
     key: str,
     query: ThumbQuery | None = None,
