@@ -5,7 +5,7 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import { storageEnvironment } from '#platform/config/storage-settings.ts';
 import { importCleanupTask } from './imports/import-cleanup.ts';
 import { importWorker } from './imports/import-worker.ts';
-import { admissionComponent, reservedSlotsTask } from './execution/admission.ts';
+import { admissionComponent, admissionPastQueueTask } from './execution/admission.ts';
 import type { ControllerDependencies, ExecutorDependencies } from './dependencies.ts';
 import type { Executor } from './execution/executor.ts';
 import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
@@ -54,7 +54,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
     ...queueNames.map((name) => admissionComponent(name, admission)),
     ...(config.executor === 'kubernetes'
-      ? [periodicComponent({ ...reservedSlotsTask(admission), everyMs: reservedSlotsEveryMs, log })]
+      ? [periodicComponent({ ...admissionPastQueueTask(admission), everyMs: admissionPastQueueEveryMs, log })]
       : []),
     sweeperComponent({
       jobs,
@@ -148,7 +148,7 @@ export function workerListener({
 }
 
 /** An image job behind videos begins within this and the start of its pod. */
-const reservedSlotsEveryMs = 1_000;
+const admissionPastQueueEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
 const mediaDeletionEveryMs = 1_000;
 const rolloutsEveryMs = 1_000;

@@ -6,9 +6,9 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
+import { observeWait, type WaitMetrics } from './observe-wait.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 export interface AdmissionDependencies {
@@ -17,7 +17,7 @@ export interface AdmissionDependencies {
   readonly executor: Executor;
   /** Admission pauses while the object storage is away. */
   readonly storageWatch: { readonly isAway: boolean; whenAvailable(signal: AbortSignal): Promise<void> };
-  readonly metrics: Pick<Metrics, 'queueWait'>;
+  readonly metrics: WaitMetrics;
   readonly log: Logger;
 }
 
@@ -79,17 +79,19 @@ async function admitUntil(
   await reader.close().catch((error: unknown) => log.warn({ err: error }, 'ticket reader close failed'));
 }
 
-/** Admission past the queue, for jobs with reserved slots. Their tickets are dropped when they come. */
-export function reservedSlotsTask(dependencies: AdmissionDependencies): PeriodicTask {
+/** Admission past the queue, for jobs with slots of their own. */
+export function admissionPastQueueTask(dependencies: AdmissionDependencies): PeriodicTask {
   const { queue, executor, storageWatch } = dependencies;
   const work = async () => {
     if (storageWatch.isAway) return;
-    for (const ticket of (await executor.ticketsForReservedSlots?.()) ?? []) {
+    for (const ticket of (await executor.ticketsPastQueue?.()) ?? []) {
       const returned = await admitTraced(ticket, dependencies);
       if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
+      // It would be dropped, but counts as waiting until it comes.
+      else await queue.remove(ticket);
     }
   };
-  return { name: 'admission to reserved slots', work };
+  return { name: 'admission past the queue', work };
 }
 
 /** The admission in the trace of the request that made the job. */
@@ -114,8 +116,7 @@ async function admit(ticket: Ticket, { jobs, executor, metrics, log }: Admission
   }
   try {
     await executor.run(job);
-    if (attempt === 1 && job.startedAt !== null)
-      metrics.queueWait.observe({ queue: job.queue }, (job.startedAt.getTime() - job.createdAt.getTime()) / 1000);
+    observeWait(metrics, job);
     return null;
   } catch (error) {
     log.error({ err: error, job_id: jobId, attempt, retry_in_ms: startRetryMs }, 'attempt could not be started');

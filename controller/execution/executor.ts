@@ -16,13 +16,16 @@ export interface Executor {
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */
   whenFree(queue: QueueName, signal: AbortSignal): Promise<void>;
-  /** Whether the executor will claim the job of a ticket itself, for a batch; admission then drops the ticket. */
+  /**
+   * Whether the executor will claim the job of a ticket itself, for a batch or once its own pool has a free slot;
+   * admission then drops the ticket.
+   */
   leaves?(ticket: Ticket): Promise<boolean>;
   /**
-   * Tickets of waiting jobs that may start although no ticket of their queue may, in slots that are reserved for them.
-   * Absent: none are.
+   * Tickets of waiting jobs that may start although no ticket of their queue may, in slots that are reserved for them
+   * or of a pool that serves no queue. Absent: none are.
    */
-  ticketsForReservedSlots?(): Promise<readonly Ticket[]>;
+  ticketsPastQueue?(): Promise<readonly Ticket[]>;
   /**
    * How many pods of a queue's pool are at work, as its concurrency counts them; 0 without the lead. Absent: the
    * claimed jobs in the database are.

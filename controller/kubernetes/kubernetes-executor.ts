@@ -74,8 +74,8 @@ export class KubernetesExecutor implements Executor {
     return this.#leader?.activePods(queue) ?? 0;
   }
 
-  async ticketsForReservedSlots(): Promise<readonly Ticket[]> {
-    return (await this.#leader?.ticketsForReservedSlots()) ?? [];
+  async ticketsPastQueue(): Promise<readonly Ticket[]> {
+    return (await this.#leader?.ticketsPastQueue()) ?? [];
   }
 
   async run(job: Job): Promise<void> {

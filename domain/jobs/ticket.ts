@@ -13,6 +13,8 @@ export interface Ticket {
   readonly queue: QueueName;
   /** At least -`priorityMax`, 0 when absent. A queue's tickets are taken by it, the highest first, then in order. */
   readonly priority?: number;
+  /** The pool that the job names, where it names one. */
+  readonly pool?: string;
   /** W3C trace context of the submission. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
 }

@@ -116,10 +116,10 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
 }
 
 /** The columns of a `TicketRow`. */
-export const ticketColumns = 'jobs.id, attempt, queue, priority, trace';
+export const ticketColumns = 'jobs.id, attempt, queue, pool, priority, trace';
 
 /** What a ticket is made of. */
-export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'priority' | 'trace'>;
+export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'pool' | 'priority' | 'trace'>;
 
 /** The ticket of a row's current attempt. */
 export function ticketOfRow(row: TicketRow): Ticket {
@@ -127,6 +127,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
     jobId: row.id,
     attempt: row.attempt,
     queue: row.queue,
+    ...(row.pool === null ? {} : { pool: row.pool }),
     ...(row.priority === 0 ? {} : { priority: row.priority }),
     ...(row.trace === null ? {} : { trace: row.trace }),
   };

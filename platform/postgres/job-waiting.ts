@@ -26,11 +26,13 @@ const find = `
     case when $3 then (select count(*)::int from (
       select from jobs as other
       where other.status in ('queued', 'processing') and other.lease_owner is null and other.queue = job.queue
+        and other.pool is not distinct from job.pool
         and other.created_at < job.created_at and other.priority >= job.priority
       limit ${countMax + 1}
     ) as others) end as ahead,
     case when $3 then (select count(*)::int from (
-      select from jobs as other where lease_owner is not null and other.queue = job.queue limit ${countMax + 1}
+      select from jobs as other where lease_owner is not null and other.queue = job.queue
+        and other.pool is not distinct from job.pool limit ${countMax + 1}
     ) as claimed) end as running
   from jobs as job where id = any($1) and status = any($2)`;
 

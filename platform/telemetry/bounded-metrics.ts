@@ -36,6 +36,11 @@ export class BoundedGauge<Label extends string> {
   set(labels: LabelValues<Label>, value: number): void {
     this.#gauge.set(this.#labels.bound(labels), value);
   }
+
+  /** Ends a series. */
+  remove(labels: LabelValues<Label>): void {
+    this.#gauge.remove(this.#labels.bound(labels));
+  }
 }
 
 /** A histogram of seconds whose labels keep within their bounds. */

@@ -13,6 +13,7 @@ const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const ownWords = 32;
 const routes = 64;
 const statuses = 64;
+const pools = 64;
 
 const httpBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const taskBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200];
@@ -157,7 +158,29 @@ export class Metrics {
   readonly mediaJobsWaiting = this.#gauge(
     'svc_media_jobs_waiting',
     'MediaJobs that do not progress, by pool and by the reason that their condition Progressing has',
-    { pool: 64, reason: 64 },
+    { pool: pools, reason: 64 },
+  );
+
+  readonly poolTasks = this.#gauge('svc_pool_tasks', 'Jobs that wait for each RunnerPool and its pods, by state', {
+    pool: pools,
+    state: ['pending', 'retry', 'active'],
+  });
+
+  readonly poolConcurrency = this.#gauge('svc_pool_concurrency', 'How many pods of each RunnerPool may run at once', {
+    pool: pools,
+  });
+
+  readonly poolOldest = this.#gauge(
+    'svc_pool_oldest_seconds',
+    'Time since the submission of the oldest job that waits for each RunnerPool',
+    { pool: pools },
+  );
+
+  readonly poolWait = this.#histogram(
+    'svc_pool_wait_seconds',
+    'Time from the submission of a job to the start of its first attempt in a RunnerPool',
+    { pool: pools },
+    taskBuckets,
   );
 
   readonly streamBytes = new Counter({

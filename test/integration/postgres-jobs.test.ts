@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { type JobPhase, jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
@@ -199,6 +200,26 @@ describeStores('the job store', (c) => {
       await c.jobs.claim({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
       expect(await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity })).toBe('held');
       expect(await c.jobs.releaseLapsed(new Date('9999-12-31'))).toEqual([]);
+    });
+
+    test('unclaimed jobs are counted by the pool that they name, and begin by priority and age', async () => {
+      const pools = new PoolStore(c.database);
+      const [first, second, later] = await Promise.all(
+        [{}, { priority: 5 }, {}].map(
+          async (more) => (await c.jobs.insertOrFind(newJob({ pool: 'gpu', ...more }))).job.id,
+        ),
+      );
+      await c.database.pool.query(`update jobs set not_before = now() + interval '1 hour' where id = $1`, [later]);
+      const ofPool = async () => (await pools.waitingJobs()).filter(({ pool }) => pool === 'gpu');
+      expect(await ofPool()).toMatchObject([{ queue: 'default', pending: 2, retry: 1 }]);
+      expect((await c.jobs.waitingInPool('gpu', 10)).map(({ jobId, pool }) => [jobId, pool])).toEqual([
+        [second, 'gpu'],
+        [first, 'gpu'],
+      ]);
+      expect(await c.jobs.waitingInPool('gpu', 1)).toHaveLength(1);
+      await c.jobs.claim({ jobId: second ?? '', attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
+      expect(await ofPool()).toMatchObject([{ pending: 1, retry: 1 }]);
+      expect((await ofPool())[0]?.oldestSeconds).toBeGreaterThanOrEqual(0);
     });
 
     test('claimed jobs are counted by queue, until they have ended', async () => {

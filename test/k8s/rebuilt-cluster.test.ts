@@ -26,7 +26,7 @@ async function openCluster(openRig: (variables: Record<string, string>) => Promi
   await kubectlApply('gpu', namespace, gpu);
   await until('the pool default is there', async () => (await specOf('default'))?.concurrency === 2);
   await kubectl(server, ['scale', '-n', namespace, 'rp/default', '--replicas=7']);
-  await until('both pools are copied', async () => (await rig.poolCopy.read()).length === 2);
+  await until('both pools are copied', async () => (await rig.poolCopy.read()).pools.length === 2);
   await until('the profile is copied', async () => (await rig.profiles.read()).length === 1);
   const digest = await digestOf();
   await worker.stop();
@@ -63,7 +63,7 @@ test.concurrent(
     const { namespace, profiles, poolCopy, specOf, startWorker } = await openCluster(openRig);
     await kubectl(server, ['delete', '-n', namespace, 'mprof/lectures', 'rp/gpu', '--wait']);
     startWorker();
-    await until('the pool is forgotten', async () => (await poolCopy.read()).length === 1);
+    await until('the pool is forgotten', async () => (await poolCopy.read()).pools.length === 1);
     await until('the profile is forgotten', async () => (await profiles.read()).length === 0);
     expect([await specOf('gpu'), await specOf('default')]).toEqual([null, { concurrency: 7 }]);
   },
@@ -86,7 +86,7 @@ test.concurrent(
     await until('its objects are deleted', async () => (await specOf('gpu')) === null && !(await digestOf()));
     const deletedAt = Date.now();
     await until('a round of the copy has passed', () => Date.now() - deletedAt > roundMs);
-    expect([(await profiles.read()).length, (await poolCopy.read()).length]).toEqual([1, 2]);
+    expect([(await profiles.read()).length, (await poolCopy.read()).pools.length]).toEqual([1, 2]);
     expect(digest).toBeDefined();
   },
 );

@@ -95,7 +95,7 @@ export function register(waitingJobs: number) {
       },
     },
     template: { maxFileSizeBytes: 1_000 },
-    metrics: { queueWait: { observe: () => undefined } },
+    metrics: { queueWait: { observe: () => undefined }, poolWait: { observe: () => undefined } },
     runnerNamespace: 'r',
     wake: () => undefined,
     randomUuid: () => idOf((made += 1)),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { ticketOf } from '#jobs/submission/enqueue.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
@@ -17,6 +18,6 @@ export async function submitJob(
   const request = { type, hash: `hash-${randomUUID()}`, source: 'source', ...more, options };
   const { job } = await jobs.insertOrFind({ ...newJobOf(request), ...request });
   // On a busy machine it may not answer in its two seconds; the sweeper adds what is missing.
-  await queue.add({ jobId: job.id, attempt: 1, queue: job.queue }).catch(() => undefined);
+  await queue.add(ticketOf(job)).catch(() => undefined);
   return job.id;
 }

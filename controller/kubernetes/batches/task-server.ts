@@ -2,11 +2,11 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { TaskRequest } from '#domain/work/batch-tasks.ts';
 import { type Task, taskOf } from '#domain/work/task.ts';
 import { dequeue } from '#jobs/submission/enqueue.ts';
+import { observeWait, type WaitMetrics } from '../../execution/observe-wait.ts';
 import type { TaskAnswer, TaskServer } from '../../execution/task-requests.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { type Batch, ownerOf } from './batch.ts';
 import type { Batches } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts, endOfTask } from './conclude-task.ts';
@@ -18,7 +18,7 @@ export interface TaskServerPorts {
   readonly conclusion: ConcludeTaskPorts;
   readonly storageWatch: { readonly isAway: boolean };
   readonly template: { readonly maxFileSizeBytes: number };
-  readonly metrics: Pick<Metrics, 'queueWait'>;
+  readonly metrics: WaitMetrics;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -61,7 +61,7 @@ export class BatchTaskServer implements TaskServer {
     const job = await this.#batches.waiting.claimNext(ownerOf(batchId));
     if (job === null) return 'wait';
     batch.tasks += 1;
-    this.#observeWait(job);
+    observeWait(this.#ports.metrics, job);
     // The ticket of a claimed job would be dropped anyway, but it counts as waiting until then.
     void dequeue({ queue: tickets, log }, job);
     return this.#handOut(batch, job);
@@ -72,10 +72,5 @@ export class BatchTaskServer implements TaskServer {
     batch.current = { jobId: job.id, attempt: job.attempt, sinceMs: now() };
     const { maxFileSizeBytes } = template;
     return { task: taskOf({ job, unit: { kind: 'image' }, split: null, maxFileSizeBytes }) as Task };
-  }
-
-  #observeWait({ queue, startedAt, createdAt }: Job): void {
-    if (startedAt === null) return;
-    this.#ports.metrics.queueWait.observe({ queue }, (startedAt.getTime() - createdAt.getTime()) / 1000);
   }
 }

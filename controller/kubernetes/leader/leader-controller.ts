@@ -19,6 +19,7 @@ import { composeTerm, type Term, type TermInput } from './term.ts';
 const resyncEveryMs = 1_000;
 /** How long no job is admitted after the API server did not create a MediaJob. */
 const startPauseMs = 10_000;
+const ofQueues: readonly string[] = Object.values(poolOfQueue);
 /** Log lines about a failing resync: one a minute. */
 const resyncLogRate = { perSecond: 1 / 60, burst: 1 };
 
@@ -57,9 +58,13 @@ export class LeaderController {
     await this.#ended;
   }
 
-  /** Whether the job of a ticket is left to the batches. */
-  leaves(ticket: Ticket): Promise<boolean> {
-    return this.#parts.batchWork.leaves(ticket);
+  /** Whether the job of a ticket is left to the batches, or to the next free slot of the pool that it names. */
+  async leaves(ticket: Ticket): Promise<boolean> {
+    const { batchWork, ports } = this.#parts;
+    const { pool, queue } = ticket;
+    if (pool === undefined || pool === poolOfQueue[queue]) return batchWork.leaves(ticket);
+    // A job whose pool does not exist is claimed: what it waits for then has a deadline.
+    return ports.caches.pools.get(ports.runnerNamespace, pool) !== undefined && ports.slots.freeForTickets(pool) === 0;
   }
 
   /** How many more jobs of `queue` may be claimed. */
@@ -72,10 +77,25 @@ export class LeaderController {
     return this.#parts.ports.slots.running.count(poolOfQueue[queue]);
   }
 
-  /** Tickets of the image jobs that have waited longest, for their reserved slots while no other is free. */
-  async ticketsForReservedSlots(): Promise<readonly Ticket[]> {
+  /** Tickets of the jobs that need no turn in a queue: of image jobs with reserved slots, and of pools without one. */
+  async ticketsPastQueue(): Promise<readonly Ticket[]> {
+    if (!this.#mayClaim()) return [];
+    return [...(await this.#ticketsForReservedSlots()), ...(await this.#ticketsOfOtherPools())];
+  }
+
+  /** Of the jobs that name a pool that serves no queue, as many as it has free slots. */
+  async #ticketsOfOtherPools(): Promise<readonly Ticket[]> {
+    const { slots, jobs, caches } = this.#parts.ports;
+    const names = [...caches.pools.values()].map(({ metadata }) => metadata?.name ?? '');
+    const others = names.filter((name) => !ofQueues.includes(name) && slots.freeForTickets(name) > 0);
+    const tickets = others.map((name) => jobs.waitingInPool(name, slots.freeForTickets(name)));
+    return (await Promise.all(tickets)).flat();
+  }
+
+  /** Of the image jobs that have waited longest, for their reserved slots while no other is free. */
+  async #ticketsForReservedSlots(): Promise<readonly Ticket[]> {
     const { slots, jobs } = this.#parts.ports;
-    if (!this.#mayClaim() || slots.freeForTickets(batchPool) > 0) return [];
+    if (slots.freeForTickets(batchPool) > 0) return [];
     const limit = slots.freeForImages(batchPool);
     if (limit === 0) return [];
     const ids = await jobs.batchableIds(limit);

@@ -40,7 +40,7 @@ const restoreManager = 'reelwright-restored';
 export async function restoreCluster(ports: ClusterCopyPorts): Promise<void> {
   const { client, profiles, poolCopy, pools, runnerNamespace: namespace, log } = ports;
   if (ownPools(ports).some((pool) => pool !== undefined)) return;
-  const [wantedProfiles, wantedPools] = await Promise.all([profiles.read(), poolCopy.read()]);
+  const [wantedProfiles, { pools: wantedPools }] = await Promise.all([profiles.read(), poolCopy.read()]);
   if (wantedProfiles.length + wantedPools.length === 0) return;
   for (const { profile, rules } of wantedProfiles) {
     const { name, ...document } = profile;
@@ -58,16 +58,17 @@ export async function restoreCluster(ports: ClusterCopyPorts): Promise<void> {
   );
 }
 
-/** Copies the pools that were made or scaled by hand. */
+/** Copies the pools that were made or scaled by hand, and the names of all. */
 export async function copyPools(ports: ClusterCopyPorts): Promise<void> {
   const { caches, poolCopy, pools } = ports;
-  const wanted = [...caches.pools.values()]
-    .flatMap((pool) => copyOf(pool, pools))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const all = [...caches.pools.values()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const wanted = { pools: all.flatMap((pool) => copyOf(pool, pools)), known: all.map(nameOf) };
   const before = await poolCopy.read();
   if (isDeepStrictEqual(wanted, before)) return;
-  const names = new Set(wanted.map(({ name }) => name));
-  if (before.every(({ name }) => names.has(name)) || (await mayForget(ports))) await poolCopy.replace(wanted);
+  const copied = new Set(wanted.pools.map(({ name }) => name));
+  const isKept = ({ name }: ClusterPool) => copied.has(name);
+  const isWhole = before.pools.every(isKept) && before.known.every((name) => wanted.known.includes(name));
+  if (isWhole || (await mayForget(ports))) await poolCopy.replace(wanted);
 }
 
 /** Whether an object that the copy has and the cluster has not was deleted by itself, and not with everything. */
@@ -79,9 +80,13 @@ function ownPools({ caches, pools, runnerNamespace }: Omit<WholenessPorts, 'clie
   return Object.keys(pools).map((name) => caches.pools.get(runnerNamespace, name));
 }
 
+function nameOf({ metadata }: RunnerPool): string {
+  return metadata?.name ?? '';
+}
+
 function copyOf(pool: RunnerPool, settings: ClusterCopyPorts['pools']): ClusterPool[] {
-  const { metadata, spec } = pool;
-  const name = metadata?.name ?? '';
+  const { spec } = pool;
+  const name = nameOf(pool);
   if (!(name in settings)) return [{ name, spec }];
   return isSizedByOthers(pool) ? [{ name, spec: { concurrency: spec.concurrency } }] : [];
 }

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { poolOfQueue, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { runnerPools } from '#platform/kubernetes/objects.ts';
@@ -10,7 +9,9 @@ import type { Caches } from '../cache/caches.ts';
 import type { RunningJobs } from '../slots/running-jobs.ts';
 import { type ClusterCopyPorts, copyPools } from './cluster-copy.ts';
 import type { PoolProblems } from './pool-problems.ts';
+import { PoolGauges, type PoolNumbers } from './pool-gauges.ts';
 import { readyOf } from './pool-ready.ts';
+import { poolTasksOf } from './pool-tasks.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 import { labels } from '../snapshots/names.ts';
 
@@ -35,9 +36,15 @@ export interface PoolStatusPorts extends ClusterCopyPorts {
  */
 export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal): Promise<void> {
   const waiting = new WaitingJobs(ports.metrics);
+  const gauges = new PoolGauges(ports.metrics);
   while (!signal.aborted) {
     waiting.count(ports.caches.mediaJobs.values());
-    await writeChanges(ports, signal).catch((error: unknown) => {
+    const update = async () => {
+      const numbers = await numbersOf(ports);
+      gauges.show(numbers);
+      await writeChanges(ports, numbers, signal);
+    };
+    await update().catch((error: unknown) => {
       if (!signal.aborted) ports.log.warn({ err: error }, 'RunnerPool status could not be written');
     });
     await copyPools(ports).catch((error: unknown) => {
@@ -47,20 +54,33 @@ export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal
   }
   // The next leader counts them.
   waiting.count([]);
+  gauges.show(new Map());
 }
 
-async function writeChanges(ports: PoolStatusPorts, signal: AbortSignal): Promise<void> {
-  const { client, caches, tickets, problems, slots, now, runnerNamespace: namespace } = ports;
-  const depths = await tickets.depth();
+/** What each pool has to do, and may. */
+async function numbersOf({ caches, tickets, poolCopy, slots }: PoolStatusPorts): Promise<Map<string, PoolNumbers>> {
+  const [depths, jobs] = await Promise.all([tickets.depth(), poolCopy.waitingJobs()]);
+  const pools = [...caches.pools.values()].map(({ metadata, spec: { concurrency } }) => {
+    const name = metadata?.name ?? '';
+    return [name, { concurrency, active: slots.running.count(name), ...poolTasksOf(name, { depths, jobs }) }] as const;
+  });
+  return new Map(pools);
+}
+
+async function writeChanges(
+  ports: PoolStatusPorts,
+  numbers: ReadonlyMap<string, PoolNumbers>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client, caches, problems, now, runnerNamespace: namespace } = ports;
   for (const { metadata, status } of caches.pools.values()) {
     const name = metadata?.name ?? '';
-    const queue = queueNames.find((each) => poolOfQueue[each] === name);
-    const depth = queue === undefined ? null : depths[queue];
+    const { active, pending, retry } = numbers.get(name) ?? { active: 0, pending: 0, retry: 0 };
     const lastError = problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax);
     const wanted: RunnerPoolStatus = {
       observedGeneration: metadata?.generation ?? 0,
-      active: slots.running.count(name),
-      queued: depth === null ? 0 : depth.pending + depth.retry,
+      active,
+      queued: pending + retry,
       lastError,
       selector: `${labels.pool}=${name}`,
       conditions: [readyOf(lastError, { observedGeneration: metadata?.generation ?? 0, before: status, nowMs: now() })],
