@@ -7,12 +7,15 @@ const logTailMax = 4096;
 
 /** A job's `error` as stored and as answered (C13.5). `attempt` counts from 1. */
 export const jobErrorSchema = z.object({
-  code: z.enum(jobErrorCodes),
-  message: boundedText(messageMax),
-  stage: boundedText(64).optional(),
-  retryable: z.boolean(),
-  attempt: z.int().positive(),
-  details: z.object({ log_tail: boundedLog(logTailMax).optional() }).optional(),
+  code: z.enum(jobErrorCodes).describe('The code of the error, one word for programs.'),
+  message: boundedText(messageMax).describe('What went wrong, for people.'),
+  stage: boundedText(64).optional().describe('The part of the work that failed.'),
+  retryable: z.boolean().describe('Whether another attempt may succeed.'),
+  attempt: z.int().positive().describe('The attempt that failed.'),
+  details: z
+    .object({ log_tail: boundedLog(logTailMax).optional().describe('The end of the log of the program that failed.') })
+    .optional()
+    .describe('What else is known.'),
 });
 export type JobError = z.infer<typeof jobErrorSchema>;
 

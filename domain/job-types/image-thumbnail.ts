@@ -9,9 +9,10 @@ const outputsMax = 20;
 const outputSchema = z.strictObject({
   variant: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be 1–32 of a–z, 0–9, "_" and "-", and begin with a letter or digit'),
-  width: z.int().min(1).max(8192),
-  format: z.enum(imageFormats),
+    .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be 1–32 of a–z, 0–9, "_" and "-", and begin with a letter or digit')
+    .describe('The name of the image, unique in the job.'),
+  width: z.int().min(1).max(8192).describe('The width in pixels; an image is never enlarged.'),
+  format: z.enum(imageFormats).describe('The format of the file.'),
 });
 export type ThumbnailOutput = z.infer<typeof outputSchema>;
 

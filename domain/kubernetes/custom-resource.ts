@@ -58,10 +58,10 @@ export function listMap(...keys: readonly string[]): Record<string, unknown> {
 export const timeSchema = z.iso.datetime();
 
 const conditionSchema = z.strictObject({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  observedGeneration: z.int().min(0).optional(),
-  lastTransitionTime: timeSchema,
+  type: z.string().max(316).describe('What the condition is about.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is so.'),
+  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that it answers.'),
+  lastTransitionTime: timeSchema.describe('When the status last changed.'),
   reason: z
     .string()
     .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
@@ -92,7 +92,7 @@ export function withoutDefaults(fields: z.ZodObject, descriptions: Readonly<Reco
   const shape = Object.entries(fields.shape).map(([name, field]) => {
     const inner = bare(field);
     const optional = (inner instanceof z.ZodObject ? withoutDefaults(inner, descriptions) : inner).optional();
-    const description = descriptions[name];
+    const description = descriptions[name] ?? field.description;
     return [name, description === undefined ? optional : optional.describe(description)];
   });
   return z.strictObject(Object.fromEntries(shape));

@@ -201,33 +201,36 @@ const specSchema = z
       .optional()
       .describe('How many chunks of its video are encoded at once, at most. Without it, the RunnerPool decides.'),
   })
-  .meta(celRules(...belongingRules, ...immutableRules));
+  .meta(celRules(...belongingRules, ...immutableRules))
+  .describe('A submission, and how it is run.');
 
-const statusSchema = z.strictObject({
-  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
-  phase: z.enum(mediaJobPhases).optional().describe('How it stands, in one word.'),
-  progress: z.int().min(0).max(100).optional().describe('Percent.'),
-  chunks: z
-    .string()
-    .regex(/^[0-9]+\/[0-9]+$/)
-    .max(16)
-    .optional()
-    .describe('How many chunks of its video are finished, and of how many.'),
-  jobId: z.string().max(36).optional().describe('The id under which GET /api/jobs/{id} shows it.'),
-  pool: z.string().max(63).optional().describe('The RunnerPool that was chosen.'),
-  attempt: z.int().min(1).optional().describe('The attempt that runs, or the last one.'),
-  startTime: timeSchema.optional().describe('When its work first began.'),
-  completionTime: timeSchema.optional().describe('When it ended, either way.'),
-  // Not typed here: the API server would silently drop fields that an older definition does not know. The controller
-  // alone writes them, by the schemas in domain/job-types.
-  results: z
-    .looseObject({})
-    .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-    .optional()
-    .describe('The results, as GET /api/jobs/{id} has them.'),
-  error: jobErrorSchema.optional().describe('Why it failed.'),
-  conditions: conditionsSchema.optional().describe('Complete, Failed, Suspended, Progressing, Published.'),
-});
+const statusSchema = z
+  .strictObject({
+    observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+    phase: z.enum(mediaJobPhases).optional().describe('How it stands, in one word.'),
+    progress: z.int().min(0).max(100).optional().describe('Percent.'),
+    chunks: z
+      .string()
+      .regex(/^[0-9]+\/[0-9]+$/)
+      .max(16)
+      .optional()
+      .describe('How many chunks of its video are finished, and of how many.'),
+    jobId: z.string().max(36).optional().describe('The id under which GET /api/jobs/{id} shows it.'),
+    pool: z.string().max(63).optional().describe('The RunnerPool that was chosen.'),
+    attempt: z.int().min(1).optional().describe('The attempt that runs, or the last one.'),
+    startTime: timeSchema.optional().describe('When its work first began.'),
+    completionTime: timeSchema.optional().describe('When it ended, either way.'),
+    // Not typed here: the API server would silently drop fields that an older definition does not know. The controller
+    // alone writes them, by the schemas in domain/job-types.
+    results: z
+      .looseObject({})
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .optional()
+      .describe('The results, as GET /api/jobs/{id} has them.'),
+    error: jobErrorSchema.optional().describe('Why it failed.'),
+    conditions: conditionsSchema.optional().describe('Complete, Failed, Suspended, Progressing, Published.'),
+  })
+  .describe('How the job stands, and what came of it.');
 
 const isFinal = (status: string) =>
   `${status}.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')`;

@@ -20,27 +20,31 @@ const rulesSchema = z.array(clusterRuleSchema).max(32);
 /** `spec` of a MediaProfile; fields that are left out have the values of `default`. */
 export type MediaProfileSpec = Readonly<Record<string, unknown>>;
 
-const specSchema = withoutDefaults(documentSchema).extend({
-  rules: rulesSchema
-    .optional()
-    .describe(
-      'Which sources get the profile; of all rules that fit, one with the highest priority decides. None: only MediaJobs that name it.',
-    ),
-});
+const specSchema = withoutDefaults(documentSchema)
+  .extend({
+    rules: rulesSchema
+      .optional()
+      .describe(
+        'Which sources get the profile; of all rules that fit, one with the highest priority decides. None: only MediaJobs that name it.',
+      ),
+  })
+  .describe('How streams are made. What is left out is as in the profile `default`.');
 
-const statusSchema = z.strictObject({
-  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
-  digest: z
-    .string()
-    .max(64)
-    .optional()
-    .describe('SHA-256 of all that the version in use decides: another digest, other streams.'),
-  rungs: z.int().min(0).optional().describe('How many rungs its ladder has.'),
-  codecs: z.string().max(64).optional().describe('The codecs of its rungs.'),
-  conditions: conditionsSchema
-    .optional()
-    .describe('Valid, and Ready, which says the same to tools that know no other.'),
-});
+const statusSchema = z
+  .strictObject({
+    observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+    digest: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('SHA-256 of all that the version in use decides: another digest, other streams.'),
+    rungs: z.int().min(0).optional().describe('How many rungs its ladder has.'),
+    codecs: z.string().max(64).optional().describe('The codecs of its rungs.'),
+    conditions: conditionsSchema
+      .optional()
+      .describe('Valid, and Ready, which says the same to tools that know no other.'),
+  })
+  .describe('The version in use, and what is wrong with the written one.');
 /** `status` of a MediaProfile. */
 export type MediaProfileStatus = z.infer<typeof statusSchema>;
 

@@ -10,30 +10,34 @@ import { bare, conditionsSchema, type CustomResource, withoutDefaults } from './
 const { to_profile: toProfile, which, budget, canary } = rolloutRequestSchema.shape;
 const fieldsOf = (schema: z.ZodType) => bare(schema) as z.ZodObject;
 
-const specSchema = z.strictObject({
-  which: withoutDefaults(fieldsOf(which))
-    .optional()
-    .describe('Which media; left out: every media with a stream. All fields must fit.'),
-  to_profile: toProfile,
-  budget: withoutDefaults(fieldsOf(budget)).optional(),
-  canary: withoutDefaults(fieldsOf(canary))
-    .required({ share: true })
-    .optional()
-    .describe('Made first; what fails its gate is rolled back.'),
-  paused: z.boolean().optional().describe('Begin no rerun for now.'),
-  rollback: z.boolean().optional().describe('Publish the earlier streams again.'),
-});
+const specSchema = z
+  .strictObject({
+    which: withoutDefaults(fieldsOf(which))
+      .optional()
+      .describe('Which media; left out: every media with a stream. All fields must fit.'),
+    to_profile: toProfile,
+    budget: withoutDefaults(fieldsOf(budget)).optional().describe('How much may be made at once, and in a day.'),
+    canary: withoutDefaults(fieldsOf(canary))
+      .required({ share: true })
+      .optional()
+      .describe('Made first; what fails its gate is rolled back.'),
+    paused: z.boolean().optional().describe('Begin no rerun for now.'),
+    rollback: z.boolean().optional().describe('Publish the earlier streams again.'),
+  })
+  .describe('Which media are made again by which profile, and within what budget.');
 /** `spec` of a MediaRollout. */
 export type MediaRolloutSpec = Readonly<Record<string, unknown>>;
 
-const statusSchema = z.strictObject({
-  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
-  phase: z.enum(rolloutStatuses).optional(),
-  ...itemCountsSchema.partial().shape,
-  bytes_saved: z.int().optional(),
-  score: z.number().optional().describe('The mean score of what was made.'),
-  conditions: conditionsSchema.optional().describe('Accepted, Succeeded and Failed.'),
-});
+const statusSchema = z
+  .strictObject({
+    observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+    phase: z.enum(rolloutStatuses).optional().describe('How it stands, in one word.'),
+    ...itemCountsSchema.partial().shape,
+    bytes_saved: z.int().optional().describe('How many bytes the new streams are smaller, together.'),
+    score: z.number().optional().describe('The mean score of what was made.'),
+    conditions: conditionsSchema.optional().describe('Accepted, Succeeded and Failed.'),
+  })
+  .describe('How the rollout stands.');
 /** `status` of a MediaRollout. */
 export type MediaRolloutStatus = z.infer<typeof statusSchema>;
 

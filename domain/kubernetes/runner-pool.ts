@@ -13,11 +13,11 @@ const quantitySchema = z.union([z.int(), z.string()]).meta({
 
 const tolerationSchema = z
   .strictObject({
-    key: z.string().max(316).optional(),
-    operator: z.enum(['Exists', 'Equal']).optional(),
-    value: z.string().max(63).optional(),
-    effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
-    tolerationSeconds: z.int().min(0).optional(),
+    key: z.string().max(316).optional().describe('The key of the taint; none: every key.'),
+    operator: z.enum(['Exists', 'Equal']).optional().describe('Equal, the default, compares the value too.'),
+    value: z.string().max(63).optional().describe('The value of the taint.'),
+    effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('The effect; none: all.'),
+    tolerationSeconds: z.int().min(0).optional().describe('How long NoExecute is tolerated; none: for ever.'),
   })
   .meta(
     celRules(
@@ -33,6 +33,27 @@ const tolerationSchema = z
       },
     ),
   );
+
+const spreadSchema = z.strictObject({
+  maxSkew: z.int().min(1).describe('By how many pods two domains may differ, at most.'),
+  topologyKey: z.string().min(1).max(316).describe('The label of nodes that tells domains apart, such as a zone.'),
+  whenUnsatisfiable: z
+    .enum(['DoNotSchedule', 'ScheduleAnyway'])
+    .describe('Whether a pod waits that would differ by more, or goes where it differs least.'),
+  minDomains: z.int().min(1).optional().describe('How many domains there have to be, with DoNotSchedule.'),
+});
+
+/** Labels or annotations of pods; the names of the controller are refused. */
+const podMetadataSchema = z
+  .record(z.string(), z.string().max(1024))
+  .meta({
+    maxProperties: 32,
+    ...celRules({
+      rule: "self.all(key, !key.startsWith('reelwright.dev/') && key.size() <= 317)",
+      message: 'names that begin with reelwright.dev/ are reserved for the controller',
+    }),
+  })
+  .optional();
 
 const resourceListSchema = z.record(z.string(), quantitySchema).meta({ maxProperties: 16 });
 
@@ -60,12 +81,33 @@ export const runnerPoolSpecSchema = z
       .optional()
       .describe('Labels that a node must have for pods of this pool.'),
     tolerations: z.array(tolerationSchema).max(32).optional().describe('Taints that pods of this pool tolerate.'),
+    // Its shape is the one of Kubernetes, which the API server checks when a Job is created.
+    affinity: z
+      .looseObject({})
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .optional()
+      .describe('The affinity of the pods, as in a pod: nodeAffinity, podAffinity, podAntiAffinity.'),
+    topologySpreadConstraints: z
+      .array(spreadSchema)
+      .max(8)
+      .optional()
+      .describe('How the pods of this pool are spread over nodes or zones.'),
+    podLabels: podMetadataSchema.describe('Labels of the pods of this pool, beside those of the controller.'),
+    podAnnotations: podMetadataSchema.describe('Annotations of the pods of this pool, such as those of autoscalers.'),
     resources: z
-      .strictObject({ requests: resourceListSchema.optional(), limits: resourceListSchema.optional() })
+      .strictObject({
+        requests: resourceListSchema
+          .optional()
+          .describe('What a node must have free, by resource; `ephemeral-storage` for the scratch folder too.'),
+        limits: resourceListSchema.optional().describe('What a step may use at most, by resource.'),
+      })
       .optional()
       .describe('What each step of a job asks for, and may use.'),
     scratch: z
-      .strictObject({ sizeLimit: quantitySchema.optional().describe('At most so much, else the pod is evicted.') })
+      .strictObject({
+        sizeLimit: quantitySchema.optional().describe('At most so much, else the pod is evicted.'),
+        request: quantitySchema.optional().describe('How much ephemeral storage a node must have free for it.'),
+      })
       .optional()
       .describe('The folder that the steps of a job share.'),
     priorityClassName: z.string().max(253).optional().describe('The PriorityClass of the pods; empty: none.'),
@@ -75,18 +117,20 @@ export const runnerPoolSpecSchema = z
   })
   .describe('How many pods run at once, on which nodes, and with what resources.');
 
-const statusSchema = z.strictObject({
-  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
-  active: z.int().min(0).optional().describe('How many pods of this pool run or are about to.'),
-  queued: z.int().min(0).optional().describe('How many wait for this pool.'),
-  lastError: z
-    .string()
-    .max(1024)
-    .optional()
-    .describe('What last kept a job of this pool from running; empty: nothing.'),
-  selector: z.string().max(512).optional().describe('The pods of this pool, for autoscalers.'),
-  conditions: conditionsSchema.optional().describe('Ready: False while something keeps its jobs from running.'),
-});
+const statusSchema = z
+  .strictObject({
+    observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+    active: z.int().min(0).optional().describe('How many pods of this pool run or are about to.'),
+    queued: z.int().min(0).optional().describe('How many wait for this pool.'),
+    lastError: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('What last kept a job of this pool from running; empty: nothing.'),
+    selector: z.string().max(512).optional().describe('The pods of this pool, for autoscalers.'),
+    conditions: conditionsSchema.optional().describe('Ready: False while something keeps its jobs from running.'),
+  })
+  .describe('What runs in the pool, and what waits for it.');
 
 /** `spec` of a RunnerPool. Empty names mean none. */
 export type RunnerPoolSpec = z.infer<typeof runnerPoolSpecSchema>;

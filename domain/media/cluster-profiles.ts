@@ -4,8 +4,12 @@ import { type MediaProfiles, type NamedProfile, sizesInOrder, sourceMatchSchema 
 /** A rule of a MediaProfile. */
 export const clusterRuleSchema = sourceMatchSchema
   .extend({
-    /** Of all rules that fit a source, one with the highest priority decides. */
-    priority: z.int().min(-1000).max(1000).default(0),
+    priority: z
+      .int()
+      .min(-1000)
+      .max(1000)
+      .default(0)
+      .describe('Of all rules that fit a source, one with the highest priority decides.'),
   })
   .refine(...sizesInOrder);
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
+import { poolNameSchema } from '../pool-name.ts';
 import { playbackModes } from './playback.ts';
 import { watermarkSchema } from './watermark.ts';
 
@@ -31,12 +32,9 @@ export type ProfileOrigin = (typeof profileOrigins)[number];
 const madeIn = ['never', 'clear', 'always'] as const;
 
 const rungSchema = z.strictObject({
-  /** `h264` where it is left out. */
-  codec: z.enum(videoCodecs).optional(),
-  /** Pixels of the shorter side. */
-  short_side: z.int().min(64).max(2160).multipleOf(2),
-  /** Bits a second, at most. */
-  bitrate: z.int().min(100_000).max(100_000_000),
+  codec: z.enum(videoCodecs).optional().describe('`h264` where it is left out.'),
+  short_side: z.int().min(64).max(2160).multipleOf(2).describe('Pixels of the shorter side.'),
+  bitrate: z.int().min(100_000).max(100_000_000).describe('Bits a second, at most.'),
 });
 
 function areRising(ladder: readonly z.infer<typeof rungSchema>[]): boolean {
@@ -61,63 +59,91 @@ export const documentSchema = z.strictObject({
       { short_side: 540, bitrate: 2_000_000 },
       { short_side: 720, bitrate: 4_500_000 },
       { short_side: 1080, bitrate: 7_800_000 },
-    ]),
-  /** The rung that playback starts with: the largest whose bitrate is at most this. */
-  first_bitrate: z.int().min(100_000).max(100_000_000).default(2_000_000),
-  /** x264's constant rate factor: lower is better and larger. */
-  crf: z.number().min(10).max(40).default(23),
-  preset: z.enum(x264Presets).default('medium'),
-  /** The same for rungs of HEVC, by x265. */
+    ])
+    .describe('The renditions of a stream, from small to large in each codec.'),
+  first_bitrate: z
+    .int()
+    .min(100_000)
+    .max(100_000_000)
+    .default(2_000_000)
+    .describe('Playback starts with the largest rung whose bitrate is at most this.'),
+  crf: z.number().min(10).max(40).default(23).describe("x264's constant rate factor: lower is better and larger."),
+  preset: z.enum(x264Presets).default('medium').describe("x264's preset: slower is smaller."),
   hevc: z
-    .strictObject({ crf: z.number().min(10).max(45).default(25), preset: z.enum(x264Presets).default('medium') })
-    .optional(),
-  /** The same for rungs of AV1, by SVT-AV1: `preset` is from 0, the slowest, to 13. */
+    .strictObject({
+      crf: z.number().min(10).max(45).default(25).describe("x265's constant rate factor."),
+      preset: z.enum(x264Presets).default('medium').describe("x265's preset."),
+    })
+    .optional()
+    .describe('Quality and speed of rungs of HEVC, by x265.'),
   av1: z
-    .strictObject({ crf: z.int().min(10).max(60).default(32), preset: z.int().min(0).max(13).default(8) })
-    .optional(),
-  /** What HEVC and AV1 rungs do with HDR: `map`, the default, makes SDR. H.264 is always SDR. */
-  hdr: z.enum(['map', 'keep']).optional(),
-  /** What each SDR rung must come to, by one measure; `report` states it in the results and aims at nothing. */
+    .strictObject({
+      crf: z.int().min(10).max(60).default(32).describe("SVT-AV1's constant rate factor."),
+      preset: z.int().min(0).max(13).default(8).describe("SVT-AV1's preset, from 0, the slowest, to 13."),
+    })
+    .optional()
+    .describe('Quality and speed of rungs of AV1, by SVT-AV1.'),
+  hdr: z
+    .enum(['map', 'keep'])
+    .optional()
+    .describe('What HEVC and AV1 rungs do with HDR: `map`, the default, makes SDR. H.264 is always SDR.'),
   quality: z
     .strictObject({
-      vmaf: z.number().min(60).max(99).optional(),
-      ssim: z.number().min(0.9).max(0.999).optional(),
-      report: z.boolean().optional(),
+      vmaf: z.number().min(60).max(99).optional().describe('The VMAF that a rung must reach.'),
+      ssim: z.number().min(0.9).max(0.999).optional().describe('The SSIM that a rung must reach.'),
+      report: z.boolean().optional().describe('States the score in the results and aims at none.'),
     })
     .refine(
       ({ vmaf, ssim, report }) => (vmaf === undefined ? ssim !== undefined || report === true : ssim === undefined),
       'has one of `vmaf`, `ssim` and `report: true`',
     )
-    .optional(),
-  frame_rate_max: z.int().min(1).max(120).default(60),
-  /** Which streams get a storyboard. Its images are never encrypted: `clear` leaves it out of encrypted streams. */
-  storyboard: z.enum(madeIn).default('clear'),
-  /**
-   * Which streams get the captions and subtitles of their sources, `always` where it is left out. They too are clear.
-   */
-  captions: z.enum(madeIn).optional(),
-  /** A source without video is refused, the default, or gets a stream of its audio. */
-  audio_only: z.enum(['refuse', 'stream']).optional(),
-  /** Laid over every frame of every rung. */
-  watermark: watermarkSchema.optional(),
-  /** When a media expires whose expiry no caller has set, from its first stream on: `30d`, `12h`; left out: never. */
+    .optional()
+    .describe('What each SDR rung must come to, by one measure.'),
+  frame_rate_max: z.int().min(1).max(120).default(60).describe('Frames a second, at most.'),
+  storyboard: z
+    .enum(madeIn)
+    .default('clear')
+    .describe('Which streams get a storyboard, which is never encrypted: `clear` leaves it out of encrypted ones.'),
+  captions: z
+    .enum(madeIn)
+    .optional()
+    .describe('Which streams get captions and subtitles, never encrypted; `always` where it is left out.'),
+  audio_only: z
+    .enum(['refuse', 'stream'])
+    .optional()
+    .describe('A source without video is refused, the default, or gets a stream of its audio.'),
+  watermark: watermarkSchema.optional().describe('An image that is laid over every frame of every rung.'),
   expires_after: z
     .string()
     .regex(/^[1-9]\d{0,4}[hd]$/, 'must be a number of days or hours, such as 30d or 12h')
-    .optional(),
-  /** How a media plays whose first job is by this profile, until a caller decides it: `open` where it is left out. */
-  playback: z.enum(playbackModes).optional(),
+    .optional()
+    .describe('When a media expires whose expiry no caller has set, from its first stream on; left out: never.'),
+  pool: poolNameSchema.optional().describe('The RunnerPool of streams that name none; no part of the digest.'),
+  playback: z
+    .enum(playbackModes)
+    .optional()
+    .describe(
+      'How a media plays whose first job is by this profile, until a caller decides it: `open` where it is left out.',
+    ),
   audio: z
     .strictObject({
-      /** Bits a second of a stereo track; one of 5.1 has three times as many. */
-      bitrate: z.int().min(32_000).max(320_000).default(128_000),
-      tracks_max: z.int().min(1).max(8).default(8),
-      /** Integrated loudness in LUFS of every track, reached by one gain; left out: the source's. */
-      loudness: z.number().min(-31).max(-5).optional(),
-      /** Whether audio with 5.1 channels or more is also there as 5.1. */
-      surround: z.boolean().optional(),
+      bitrate: z
+        .int()
+        .min(32_000)
+        .max(320_000)
+        .default(128_000)
+        .describe('Bits a second of a stereo track; one of 5.1 has three times as many.'),
+      tracks_max: z.int().min(1).max(8).default(8).describe('How many tracks of the source a stream has, at most.'),
+      loudness: z
+        .number()
+        .min(-31)
+        .max(-5)
+        .optional()
+        .describe("Integrated loudness in LUFS of every track, reached by one gain; left out: the source's."),
+      surround: z.boolean().optional().describe('Whether audio with 5.1 channels or more is also there as 5.1.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('How audio is encoded.'),
 });
 export type ProfileDocument = z.output<typeof documentSchema>;
 
@@ -180,11 +206,9 @@ const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
 
 /** Which sources get a profile; one that says nothing fits them all. */
 export const sourceMatchSchema = z.strictObject({
-  /** Of the source's object key. */
-  source_prefix: z.string().min(1).max(1024).optional(),
-  /** The smallest and the largest measured size, in bytes. */
-  source_bytes_min: z.int().nonnegative().optional(),
-  source_bytes_max: z.int().positive().optional(),
+  source_prefix: z.string().min(1).max(1024).optional().describe("The beginning of the source's object key."),
+  source_bytes_min: z.int().nonnegative().optional().describe('The smallest measured size, in bytes.'),
+  source_bytes_max: z.int().positive().optional().describe('The largest measured size, in bytes.'),
 });
 
 // Rules about several fields are tried where others are at fault too, so that every fault is reported at once.
@@ -270,8 +294,8 @@ export function profileDigest(profile: NamedProfile): string | null {
   return own === defaultDigest ? null : own;
 }
 
-/** SHA-256, in hex, of all that a profile decides; its name decides nothing. */
-export function digestOf(profile: ProfileDocument): string {
+/** SHA-256, in hex, of all that a profile decides of a stream; its name and its pool decide nothing. */
+export function digestOf({ pool: _pool, ...profile }: ProfileDocument): string {
   return createHash('sha256')
     .update(canonicalize({ ...profile, name: null }) ?? '')
     .digest('hex');

@@ -24,14 +24,23 @@ function isSmallPng(base64: string): boolean {
 const pngRule = `must be the base64 of a PNG of at most ${bytesMax / 1024} KiB and ${sideMax} pixels on a side`;
 
 export const watermarkSchema = z.strictObject({
-  png: z.string().max(base64Max, { error: pngRule, abort: true }).refine(isSmallPng, pngRule),
-  position: z.enum(['top-left', 'top-right', 'bottom-left', 'bottom-right']).default('bottom-right'),
-  /** As a share of the width of the frame. */
-  width: z.number().min(0.01).max(1).default(0.15),
-  /** Of the distance from both edges, as a share of the shorter side. */
-  margin: z.number().min(0).max(0.4).default(0.03),
-  /** Of what the PNG shows; its own transparency stays. */
-  opacity: z.number().min(0.01).max(1).default(1),
+  png: z
+    .string()
+    .max(base64Max, { error: pngRule, abort: true })
+    .refine(isSmallPng, pngRule)
+    .describe('The image: base64 of a PNG.'),
+  position: z
+    .enum(['top-left', 'top-right', 'bottom-left', 'bottom-right'])
+    .default('bottom-right')
+    .describe('The corner of the frame.'),
+  width: z.number().min(0.01).max(1).default(0.15).describe('As a share of the width of the frame.'),
+  margin: z
+    .number()
+    .min(0)
+    .max(0.4)
+    .default(0.03)
+    .describe('Of the distance from both edges, as a share of the shorter side.'),
+  opacity: z.number().min(0.01).max(1).default(1).describe('Of what the PNG shows; its own transparency stays.'),
 });
 export type Watermark = z.output<typeof watermarkSchema>;
 

@@ -8,9 +8,9 @@ const count = z.int().min(0);
 /** How many media are in each status. */
 export const itemCountsSchema = z.object({
   planned: count.describe('Media that are chosen and not begun.'),
-  running: count,
-  done: count,
-  failed: count,
+  running: count.describe('Media whose rerun has begun.'),
+  done: count.describe('Media that were made again.'),
+  failed: count.describe('Media whose rerun failed; their earlier stream is played on.'),
   skipped: count.describe('Media that were deleted, held or replaced since they were chosen.'),
   rolled_back: count.describe('Media whose earlier stream is played again.'),
   kept: count.describe('Media that could not be rolled back.'),

@@ -106,7 +106,7 @@ const canarySchema = z.strictObject({
 export const rolloutRequestSchema = z.strictObject({
   which: whichSchema.prefault({}).describe('Which media; left out: every media with a stream.'),
   to_profile: profileName.describe('The profile that makes them again, as it is when the rollout begins.'),
-  budget: budgetSchema.prefault({}),
+  budget: budgetSchema.prefault({}).describe('How much may be made at once, and in a day.'),
   canary: canarySchema.optional().describe('Made first; what fails its gate is rolled back.'),
 });
 /** What a rollout is asked to do, with its defaults. */

@@ -1238,6 +1238,7 @@ export interface components {
             /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
             tool_version_before?: string;
         };
+        /** @description How much may be made at once, and in a day. */
         RolloutSpecBudget: {
             /**
              * @description Reruns at once.
@@ -1288,8 +1289,11 @@ export interface components {
         RolloutMedia: {
             /** @description Media that are chosen and not begun. */
             planned: number;
+            /** @description Media whose rerun has begun. */
             running: number;
+            /** @description Media that were made again. */
             done: number;
+            /** @description Media whose rerun failed; their earlier stream is played on. */
             failed: number;
             /** @description Media that were deleted, held or replaced since they were chosen. */
             skipped: number;
@@ -2151,15 +2155,24 @@ export interface components {
             artifacts: components["schemas"]["VideoFullResultsArtifacts"];
             retry_plan: components["schemas"]["RetryPlan"];
         };
+        /** @description What else is known. */
         JobErrorDetails: {
+            /** @description The end of the log of the program that failed. */
             log_tail?: string;
         };
         JobError: {
-            /** @enum {string} */
+            /**
+             * @description The code of the error, one word for programs.
+             * @enum {string}
+             */
             code: "source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal";
+            /** @description What went wrong, for people. */
             message: string;
+            /** @description The part of the work that failed. */
             stage?: string;
+            /** @description Whether another attempt may succeed. */
             retryable: boolean;
+            /** @description The attempt that failed. */
             attempt: number;
             details?: components["schemas"]["JobErrorDetails"];
         };
@@ -2272,7 +2285,7 @@ export interface components {
             /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
             tool_version_before?: string;
         };
-        /** @description Default: `{}` */
+        /** @description How much may be made at once, and in a day. Default: `{}` */
         CreateRolloutRequestBudget: {
             /** @description Reruns at once. Default: `1` */
             jobs?: number;
@@ -2376,9 +2389,14 @@ export interface components {
             options?: components["schemas"]["VideoFullOptions"];
         };
         ImageThumbnailOptionsOutput: {
+            /** @description The name of the image, unique in the job. */
             variant: string;
+            /** @description The width in pixels; an image is never enlarged. */
             width: number;
-            /** @enum {string} */
+            /**
+             * @description The format of the file.
+             * @enum {string}
+             */
             format: "webp" | "jpg" | "png" | "avif";
         };
         ImageThumbnailOptions: {

@@ -94,6 +94,26 @@ describe('the runner pod of a Job', () => {
     expect(Object.keys(podOf({}).spec)).not.toEqual(expect.arrayContaining(['runtimeClassName']));
   });
 
+  it('the pod has the affinity, spread, labels and annotations of its pool, and asks for its scratch folder', () => {
+    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } };
+    const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' as const };
+    const pool = {
+      affinity,
+      topologySpreadConstraints: [spread],
+      podLabels: { team: 'video', 'reelwright.dev/pool': 'other' },
+      podAnnotations: { 'karpenter.sh/do-not-disrupt': 'true' },
+      resources: { requests: { cpu: '2' } },
+      scratch: { request: '20Gi' },
+    };
+    const { spec, metadata, containers } = podOf({}, pool);
+    const labelSelector = { matchLabels: { 'reelwright.dev/pool': 'default' } };
+    expect(spec).toMatchObject({ affinity, topologySpreadConstraints: [{ ...spread, labelSelector }] });
+    expect(metadata?.labels).toMatchObject({ team: 'video', 'reelwright.dev/pool': 'default' });
+    expect(metadata?.annotations).toMatchObject({ 'karpenter.sh/do-not-disrupt': 'true' });
+    for (const { resources } of containers)
+      expect(resources).toEqual({ requests: { cpu: '2', 'ephemeral-storage': '20Gi' } });
+  });
+
   it('a runner pod runs under the configured service account and mounts no token of it', () => {
     const { spec } = podOf({});
     expect(spec).toMatchObject({ serviceAccountName: 'reelwright-runner', automountServiceAccountToken: false });

@@ -2,6 +2,7 @@ import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { StepAccess } from '#domain/work/access.ts';
 import { runnerVariables, type StepName } from '#domain/work/steps.ts';
 import type { RunnerPodSettings } from '#platform/config/kubernetes-variables.ts';
+import { labels as controllerLabels } from '../snapshots/names.ts';
 import type { jobs } from '#platform/kubernetes/objects.ts';
 
 // The pod of a runner: a container for each step, with its environment, its folders and nothing that it does not need.
@@ -55,6 +56,7 @@ export interface RunnerPod {
  */
 const withoutCloudIdentity = { 'eks.amazonaws.com/skip-containers': 'process' satisfies StepName };
 
+const poolLabel = controllerLabels.pool;
 const userId = 10_001;
 const defaultPodSecurityContext = {
   runAsNonRoot: true,
@@ -81,15 +83,39 @@ const graceSeconds = 5;
 export function runnerPod(pod: RunnerPod, template: RunnerPodTemplate): PodTemplate {
   return {
     metadata: {
-      labels: { ...template.pod.labels, ...pod.labels },
-      annotations: { ...template.pod.annotations, ...withoutCloudIdentity, ...pod.annotations },
+      labels: { ...template.pod.labels, ...pod.pool.podLabels, ...pod.labels },
+      annotations: {
+        ...template.pod.annotations,
+        ...pod.pool.podAnnotations,
+        ...withoutCloudIdentity,
+        ...pod.annotations,
+      },
     },
     spec: podSpec(pod, template),
   };
 }
 
-function podSpec({ pool, steps, activeDeadlineSeconds }: RunnerPod, template: RunnerPodTemplate): PodSpec {
-  const { nodeSelector, tolerations, scratch, priorityClassName, runtimeClassName } = pool;
+/** Where the pods of a pool go. The ones of one pool are spread together. */
+function scheduling({ pool, labels }: RunnerPod): Partial<PodSpec> {
+  const { nodeSelector, tolerations, affinity, topologySpreadConstraints: spread } = pool;
+  const labelSelector = { matchLabels: { [poolLabel]: labels[poolLabel] ?? '' } };
+  return {
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+    ...(tolerations === undefined ? {} : { tolerations: tolerations as NonNullable<PodSpec['tolerations']> }),
+    ...(affinity === undefined ? {} : { affinity }),
+    ...(spread === undefined
+      ? {}
+      : {
+          topologySpreadConstraints: spread.map((each) => ({ ...each, labelSelector })) as NonNullable<
+            PodSpec['topologySpreadConstraints']
+          >,
+        }),
+  };
+}
+
+function podSpec(pod: RunnerPod, template: RunnerPodTemplate): PodSpec {
+  const { pool, steps, activeDeadlineSeconds } = pod;
+  const { scratch, priorityClassName, runtimeClassName } = pool;
   const containers = steps.map((step) => container(step, pool, template));
   const sizeLimit = scratch?.sizeLimit === undefined ? {} : { sizeLimit: String(scratch.sizeLimit) };
   return {
@@ -103,8 +129,7 @@ function podSpec({ pool, steps, activeDeadlineSeconds }: RunnerPod, template: Ru
     ...(template.image.pullSecrets.length > 0
       ? { imagePullSecrets: template.image.pullSecrets.map((name) => ({ name })) }
       : {}),
-    ...(nodeSelector === undefined ? {} : { nodeSelector }),
-    ...(tolerations === undefined ? {} : { tolerations: tolerations as NonNullable<PodSpec['tolerations']> }),
+    ...scheduling(pod),
     ...(priorityClassName ? { priorityClassName } : {}),
     ...(runtimeClassName ? { runtimeClassName } : {}),
     ...(containers.length > 1 ? { initContainers: containers.slice(0, -1) } : {}),
@@ -119,7 +144,15 @@ function podSpec({ pool, steps, activeDeadlineSeconds }: RunnerPod, template: Ru
   };
 }
 
-function container(step: RunnerStep, { resources }: RunnerPoolSpec, template: RunnerPodTemplate): Container {
+/** What each step asks for. Steps follow one another, so a pod asks for the scratch folder once. */
+function resourcesOf({ resources, scratch }: RunnerPoolSpec): Pick<Container, 'resources'> {
+  const { request } = scratch ?? {};
+  const asked = request === undefined ? {} : { requests: { 'ephemeral-storage': request, ...resources?.requests } };
+  const all = { ...resources, ...asked };
+  return Object.keys(all).length === 0 ? {} : { resources: all as NonNullable<Container['resources']> };
+}
+
+function container(step: RunnerStep, pool: RunnerPoolSpec, template: RunnerPodTemplate): Container {
   const { name, args } = step;
   return {
     name,
@@ -127,7 +160,7 @@ function container(step: RunnerStep, { resources }: RunnerPoolSpec, template: Ru
     imagePullPolicy: template.image.pullPolicy,
     args: [...args],
     env: environment(step, template),
-    ...(resources === undefined ? {} : { resources: resources as NonNullable<Container['resources']> }),
+    ...resourcesOf(pool),
     securityContext: template.pod.containerSecurityContext ?? defaultContainerSecurityContext,
     terminationMessagePath: terminationLog,
     terminationMessagePolicy: 'File',
