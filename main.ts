@@ -165,6 +165,7 @@ async function openComponents(
     rollouts: new RolloutStore(database),
     deletions: new MediaDeletionStore(database),
     profiles: new ProfileStore(database),
+    pools: new PoolStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
     uploads: config.uploads === null ? null : resources.add('upload bucket', openUploadBucket(config.uploads), close),

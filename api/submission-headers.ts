@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
+import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
 import type { Choices } from '#jobs/submission/choices.ts';
 
@@ -8,20 +9,23 @@ const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const priorityPattern = /^-?\d{1,4}$/;
 
 /**
- * What the headers `X-Profile` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.
+ * What the headers `X-Profile`, `X-Pool` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.
  *
  * @throws KnownProblem `invalid_request`, whose faults name the headers
  */
 export function choicesOf({ headers }: FastifyRequest): Choices {
-  const [profile, priority] = [headers['x-profile'], headers['x-priority']];
+  const [profile, pool, priority] = [headers['x-profile'], headers['x-pool'], headers['x-priority']];
   const faults: Fault[] = [];
   if (profile !== undefined && !profilePattern.test(String(profile)))
     faults.push(fault('/X-Profile', 'must be the name of a profile: 1–63 of a–z, 0–9 and "-"'));
+  if (pool !== undefined && !poolNameSchema.safeParse(pool).success)
+    faults.push(fault('/X-Pool', 'must be the name of a pool: 1–63 of a–z, 0–9 and "-"'));
   if (priority !== undefined && !isPriority(String(priority)))
     faults.push(fault('/X-Priority', `must be a whole number from -${priorityMax} to ${priorityMax}`));
   if (faults.length > 0) throw new KnownProblem('invalid_request', undefined, { faults });
   return {
     ...(profile === undefined ? {} : { profile: String(profile) }),
+    ...(pool === undefined ? {} : { pool: String(pool), refusesUnknownPool: true }),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Config } from '#platform/config/config.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -11,6 +12,8 @@ export interface JobDependencies {
   readonly jobs: JobStore;
   /** The profiles of the cluster. */
   readonly profiles: ProfileStore;
+  /** The RunnerPools of the cluster. */
+  readonly pools: PoolStore;
   readonly queue: TicketQueue;
   readonly source: ObjectStore;
   readonly log: Logger;

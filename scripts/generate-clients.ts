@@ -48,6 +48,7 @@ export async function openApiText(): Promise<string> {
       'rollouts',
       'deletions',
       'profiles',
+      'pools',
       'contentKeys',
       'queue',
       'windowCounter',

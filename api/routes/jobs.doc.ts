@@ -7,6 +7,7 @@ const idOfJob = { id: 'The job, a UUID.' };
 
 const choiceHeaders = {
   'X-Profile': 'The encoding profile of the stream; by default the one that the rules choose.',
+  'X-Pool': 'The RunnerPool that the job runs in; by default the one that the profile names, else by size.',
   'X-Priority': 'A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first.',
 };
 

@@ -4,6 +4,7 @@ import type { Fault } from '../errors.ts';
 import { jobTypeNames } from '../job-types/index.ts';
 import { explain, faultsOf } from '../jobs/faults.ts';
 import { parseSubmission } from '../jobs/submission.ts';
+import { poolNameSchema } from '../pool-name.ts';
 import type { BucketEvent } from './notification.ts';
 
 /** What of an event a template may name. */
@@ -28,6 +29,8 @@ const ruleSchema = z.strictObject({
       `may contain ${placeholders.map((name) => `{${name}}`).join(', ')} and no other braces`,
     )
     .default('{digest}'),
+  /** The RunnerPool of the job; without it, the profile or the measured size decides. */
+  pool: poolNameSchema.optional(),
   /** What a new version of a key becomes whose job has ended: the job is made again, or the first version stays. */
   new_version: z.enum(['rerun', 'keep']).default('rerun'),
 });

@@ -1,3 +1,5 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
@@ -6,7 +8,7 @@ import {
   type MissingProfile,
   type Preflight,
   type PreflightDependencies,
-  profileFor,
+  byProfile,
   profileNamed,
 } from './preflight.ts';
 
@@ -17,8 +19,10 @@ import {
 export interface Choices {
   /** By default the one that the rules choose. */
   readonly profile?: string | undefined;
-  /** A RunnerPool; by default, and for null, the one of its queue. */
+  /** A RunnerPool; by default, and for null, the one that the profile names, else the one of its queue. */
   readonly pool?: string | null | undefined;
+  /** Whether an unknown pool is refused, as for callers; a job that an operator gives one waits for it. */
+  readonly refusesUnknownPool?: boolean;
   /** -1000 to 1000; by default 0. */
   readonly priority?: number | undefined;
 }
@@ -59,16 +63,26 @@ export function chosenFields(
   measured: Preflight,
   { named, pool, priority }: Chosen,
 ): Preflight & Pick<Job, 'pool' | 'priority'> {
-  return {
-    ...measured,
-    profile: named === null ? measured.profile : profileFor(type, named),
-    queue: queueFor(pool, measured),
-    pool: pool ?? null,
-    priority: priority ?? 0,
-  };
+  const { profile, pool: ofProfile } = named === null ? measured : byProfile(type, named);
+  const chosenPool = pool ?? ofProfile;
+  return { ...measured, profile, queue: queueFor(chosenPool, measured), pool: chosenPool, priority: priority ?? 0 };
+}
+
+/** Refuses a pool that a caller names and the cluster does not have. @throws KnownProblem `invalid_request` */
+export async function refuseUnknownPool(
+  { pool, refusesUnknownPool }: Choices,
+  { pools }: Pick<JobDependencies, 'pools'>,
+): Promise<void> {
+  if (refusesUnknownPool !== true || pool === undefined || pool === null) return;
+  const known = [...new Set([...Object.values(poolOfQueue), ...(await pools.read()).known])];
+  if (known.includes(pool)) return;
+  const detail = `names no pool: there is no RunnerPool ${pool}; there are ${known.join(', ')}`;
+  throw new KnownProblem('invalid_request', undefined, {
+    faults: [{ pointer: '/X-Pool', code: 'unknown_pool', detail }],
+  });
 }
 
 /** The queue that a pool serves; for no pool, and for one that serves none, the queue of the measured size. */
-function queueFor(pool: string | null | undefined, { queue: measured }: Pick<Preflight, 'queue'>): QueueName {
+function queueFor(pool: string | null, { queue: measured }: Pick<Preflight, 'queue'>): QueueName {
   return queueNames.find((queue) => poolOfQueue[queue] === pool) ?? measured;
 }

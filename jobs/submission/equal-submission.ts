@@ -14,7 +14,7 @@ import { makeRerun } from './rerun.ts';
 
 /** What it takes to answer submissions. */
 export interface EqualDependencies
-  extends Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>, PreflightDependencies {
+  extends Pick<JobDependencies, 'jobs' | 'pools' | 'queue' | 'randomUuid' | 'log'>, PreflightDependencies {
   readonly media: Pick<ObjectStore, 'head'>;
   readonly config: PreflightDependencies['config'] & Pick<Config, 'repairMissing'>;
 }
@@ -28,8 +28,8 @@ export async function repaired(
   const resultsMissing = await areResultsMissing(dependencies.media, job);
   if (resultsMissing !== true || !dependencies.config.repairMissing) return { job, isNew: false, resultsMissing };
   try {
-    const { profile, priority } = choices;
-    const rerun = { reason: 'its results are missing', profile, priority };
+    const { profile, pool, priority } = choices;
+    const rerun = { reason: 'its results are missing', profile, pool, priority };
     const { job: made, isNew } = await makeRerun(dependencies, job.id, { rerun, trace });
     return { job: made, isNew };
   } catch (error) {

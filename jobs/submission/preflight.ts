@@ -15,6 +15,8 @@ export interface Preflight {
   readonly sourceEtag: string | null;
   /** Null: the built-in profile `default`, or the type makes no stream. */
   readonly profile: NamedProfile | null;
+  /** The RunnerPool that the profile names. */
+  readonly pool: string | null;
 }
 
 /** What a preflight reads. */
@@ -35,7 +37,7 @@ export async function preflight(
   const { preflight: look, makesStream } = jobTypes[job.type];
   if (look !== 'video') {
     if (look === 'image' && !imageName.test(job.source)) await refuseNoImage(source, job.source);
-    return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null };
+    return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null, pool: null };
   }
   const [info, profiles] = await Promise.all([
     source.head(job.source),
@@ -49,10 +51,10 @@ export async function preflight(
     queue: queueOfSize(info.sizeBytes, config.largeVideoThresholdBytes),
     sourceSizeBytes: info.sizeBytes,
     sourceEtag: info.etag,
-    profile:
-      profiles === null
-        ? null
-        : profileFor(job.type, chooseProfile(profiles, { key: job.source, sizeBytes: info.sizeBytes })),
+    ...byProfile(
+      job.type,
+      profiles === null ? null : chooseProfile(profiles, { key: job.source, sizeBytes: info.sizeBytes }),
+    ),
   };
 }
 
@@ -64,9 +66,10 @@ export async function currentProfiles({
   return withClusterProfiles(config.mediaProfiles, await profiles.read());
 }
 
-/** What a job of `type` stores of a profile: nothing where it makes no stream, or where the profile changes nothing. */
-export function profileFor(type: JobType, profile: NamedProfile | null): NamedProfile | null {
-  return profile !== null && jobTypes[type].makesStream && profileDigest(profile) !== null ? profile : null;
+/** What a job of `type` gets of a profile: nothing where it makes no stream, and no profile that changes nothing. */
+export function byProfile(type: JobType, profile: NamedProfile | null): Pick<Preflight, 'profile' | 'pool'> {
+  if (profile === null || !jobTypes[type].makesStream) return { profile: null, pool: null };
+  return { profile: profileDigest(profile) === null ? null : profile, pool: profile.pool ?? null };
 }
 
 /** The profile that a name is asked for does not exist; these do. */

@@ -17,6 +17,8 @@ export interface Rerun {
   readonly reason?: string | undefined;
   /** The profile of its stream, by name or itself; by default the profile of the earlier job, as it is now. */
   readonly profile?: string | NamedProfile | undefined;
+  /** The RunnerPool; by default the one that a named profile names, else the one of the earlier job. */
+  readonly pool?: string | null | undefined;
   /** By default the priority of the earlier job. */
   readonly priority?: number | undefined;
   /** The id of the new job; by default a random one. */
@@ -80,7 +82,7 @@ export async function makeRerun(
   const given = await choicesOf(earlier, measured, dependencies);
   const chosen = chosenFields(earlier.type, measured, {
     named: named ?? given.named,
-    pool: given.pool,
+    pool: rerun.pool ?? named?.pool ?? given.pool,
     priority: rerun.priority ?? priorityOf(earlier),
   });
   const { type, hash, source, options, callbackUrl } = earlier;

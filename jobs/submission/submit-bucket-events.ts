@@ -95,11 +95,11 @@ async function submitEvent(
   const known = await bucketEvents.find(event);
   if (known !== null) return { key, version, outcome: 'duplicate', jobId: known, reason: null };
   try {
-    const submitted = await submitJob(dependencies, submission, trace);
+    const submitted = await submitJob(dependencies, submission, trace, { pool: rule.pool });
     const isKept = submitted.isNew || rule.new_version === 'keep';
     const answering: AnsweringJob = isKept
       ? submitted
-      : await madeAgain(dependencies, submitted.job, { version, trace });
+      : await madeAgain(dependencies, submitted.job, { version, pool: rule.pool, trace });
     const { job, isNew, reason = null } = answering;
     await bucketEvents.note(event, job.id);
     return { key, version, outcome: isNew ? 'submitted' : 'existing', jobId: job.id, reason };
@@ -108,6 +108,11 @@ async function submitEvent(
     const [fault] = error.details.faults ?? [];
     return without('refused', fault?.detail ?? error.message);
   }
+}
+
+interface Version {
+  readonly version: string;
+  readonly trace: TraceContext | null;
 }
 
 /** The job of an equal submission that answers an event. */
@@ -127,14 +132,14 @@ interface AnsweringJob {
 async function madeAgain(
   dependencies: EventDependencies,
   job: Job,
-  { version, trace }: { readonly version: string; readonly trace: TraceContext | null },
+  { version, pool, trace }: Pick<EventRule, 'pool'> & Version,
 ): Promise<AnsweringJob> {
   const isChanged = await isSourceChanged(dependencies.source, job);
   if (isChanged === undefined) throw new KnownProblem('storage_error', 'The source bucket does not answer.');
   if (isChanged === false || (isChanged === null && !isFinal(job.status))) return { job, isNew: false };
   if (!isFinal(job.status)) throw toWaitFor(job);
   const reason = `version ${version} of the source`.slice(0, reasonCharactersMax);
-  const made = await rerunJob(dependencies, job.id, { rerun: { reason }, trace }).catch((error: unknown) => {
+  const made = await rerunJob(dependencies, job.id, { rerun: { reason, pool }, trace }).catch((error: unknown) => {
     // Another request changed the job meanwhile.
     throw error instanceof KnownProblem && error.code === 'conflict' ? toWaitFor(job) : error;
   });

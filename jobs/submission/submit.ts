@@ -5,7 +5,7 @@ import type { Notice } from '#domain/jobs/notice.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { addReceiver, type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
-import { type Choices, chosenFields, findChosen } from './choices.ts';
+import { type Choices, chosenFields, findChosen, refuseUnknownPool } from './choices.ts';
 import { enqueue } from './enqueue.ts';
 import { preflight, unknownProfile } from './preflight.ts';
 
@@ -87,6 +87,7 @@ async function prepare(
     const [measured, chosen] = await Promise.all([
       preflight(dependencies, { type, source }),
       findChosen(choices, dependencies),
+      refuseUnknownPool(choices, dependencies),
     ]);
     if ('knownProfiles' in chosen) throw unknownProfile(chosen, '/X-Profile');
     return {

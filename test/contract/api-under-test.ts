@@ -25,6 +25,7 @@ import { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -102,6 +103,7 @@ export async function startApi(
     deletedMedia: new DeletedMediaStore(database),
     playbacks: new PlaybackStore(database),
     profiles: new ProfileStore(database),
+    pools: new PoolStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:
       redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),

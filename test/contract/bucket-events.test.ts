@@ -14,6 +14,7 @@ const read = readEventRules([
   { prefix: 'photos/', type: 'image:thumbnail' },
   { prefix: 'long/', type: 'image:thumbnail', hash: '{key}' },
   { prefix: 'kept/', type: 'video:cover', hash: '{name}', new_version: 'keep' },
+  { prefix: 'gpu/', type: 'video:cover', hash: '{name}', pool: 'gpu' },
   { prefix: 'new/', type: 'video:cover', hash: '{name}' },
 ]);
 const eventRules = 'rules' in read ? read.rules : [];
@@ -49,6 +50,19 @@ describe('events of the bucket', () => {
     expect(job.json).toMatchObject({ type: 'video:cover', hash: 'a-b', status: 'queued' });
     const photo = await api.call(`/api/jobs/${json.jobs[1].job_id}`);
     expect(photo.json).toMatchObject({ type: 'image:thumbnail', hash: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  });
+
+  it('C26.18: a rule names the pool of its jobs, also of the next version, and the pool need not exist yet', async () => {
+    await api.putSource('gpu/a.mp4', 'x');
+    const [first] = (await send({ Records: [record('gpu/a.mp4', 'v1')] })).json.jobs;
+    expect((await api.call(`/api/jobs/${first.job_id}`)).json).toMatchObject({ pool: 'gpu', status: 'queued' });
+    await api.complete(first.job_id, cover);
+    // The rule named no pool then.
+    await api.d.database.pool.query(`update jobs set pool = null where id = $1`, [first.job_id]);
+    await api.putSource('gpu/a.mp4', 'another');
+    const [second] = (await send({ Records: [record('gpu/a.mp4', 'v2')] })).json.jobs;
+    expect(second.job_id).not.toBe(first.job_id);
+    expect((await api.call(`/api/jobs/${second.job_id}`)).json.pool).toBe('gpu');
   });
 
   it('C30.14: a version is submitted once, within a notification, at its repetition and by many at once', async () => {

@@ -12,7 +12,9 @@ const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: `c${c
 const cover = () => ({ type: 'video:cover', hash: `chosen-${counter++}`, source: 'video.mp4' });
 
 beforeAll(async () => {
-  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } }) });
+  const profiles = { small: { crf: 30 }, 'on-gpu': { pool: 'gpu' } };
+  const rules = [{ profile: 'on-gpu', source_prefix: 'by-rule/' }];
+  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles, rules }) });
   await api.putSource('video.mp4', Buffer.alloc(100));
 });
 afterAll(() => api.close());
@@ -35,9 +37,48 @@ describe('the headers of a submission', () => {
     ['x-priority', 'high', '/X-Priority'],
     ['x-profile', 'No Name', '/X-Profile'],
     ['x-profile', '', '/X-Profile'],
+    ['x-pool', 'No Pool', '/X-Pool'],
+    ['x-pool', '', '/X-Pool'],
   ])('C11.35: %s "%s" is refused and named', async (name, value, pointer) => {
     const { json, status } = await api.submit(stream(), { [name]: value });
     expect([status, json.errors]).toMatchObject([400, [{ pointer, code: 'invalid_header' }]]);
+  });
+
+  it('C26.16: X-Pool chooses the pool of a job, of those that the cluster has', async () => {
+    await api.d.pools.replace({ pools: [], known: ['default', 'gpu'] });
+    const { json } = await api.submit(stream(), { 'x-pool': 'gpu' });
+    expect((await api.call(`/api/jobs/${json.job_id}`)).json.pool).toBe('gpu');
+    const large = await api.submit(stream(), { 'x-pool': 'video-large' });
+    expect(await api.d.jobs.find(large.json.job_id)).toMatchObject({ pool: 'video-large', queue: 'video:large' });
+    const unknown = await api.submit(stream(), { 'x-pool': 'tpu' });
+    expect([unknown.status, unknown.json.errors]).toMatchObject([400, [{ pointer: '/X-Pool', code: 'unknown_pool' }]]);
+    expect(unknown.json.errors[0].detail).toBe(
+      'names no pool: there is no RunnerPool tpu; there are default, video-large, gpu',
+    );
+  });
+
+  it('C26.16: the pool is deleted before or after a submission: a new one is refused, an equal one answered', async () => {
+    await api.d.pools.replace({ pools: [], known: ['gpu'] });
+    const submission = stream();
+    const first = await api.submit(submission, { 'x-pool': 'gpu' });
+    await api.d.pools.replace({ pools: [], known: [] });
+    const again = await api.submit(submission, { 'x-pool': 'gpu' });
+    expect([again.status, again.json.job_id]).toEqual([200, first.json.job_id]);
+    expect((await api.submit(stream(), { 'x-pool': 'gpu' })).status).toBe(400);
+    expect(await api.d.jobs.find(first.json.job_id)).toMatchObject({ pool: 'gpu', status: 'queued' });
+  });
+
+  it('C26.17: the pool of a profile is the one of its streams, unless another one is named', async () => {
+    const named = { 'x-profile': 'on-gpu' };
+    const rowOf = async (submission: object, headers: Record<string, string>) =>
+      api.d.jobs.find((await api.submit(submission, headers)).json.job_id);
+    // It changes nothing else, so no profile is stored.
+    expect(await rowOf(stream(), named)).toMatchObject({ pool: 'gpu', profile: null });
+    expect(await rowOf(stream(), { ...named, 'x-pool': 'default' })).toMatchObject({ pool: 'default' });
+    expect(await rowOf(cover(), named)).toMatchObject({ pool: null });
+    expect(await rowOf(stream(), {})).toMatchObject({ pool: null });
+    await api.putSource('by-rule/video.mp4', Buffer.alloc(100));
+    expect(await rowOf({ ...stream(), source: 'by-rule/video.mp4' }, {})).toMatchObject({ pool: 'gpu' });
   });
 
   it('C11.36: an equal submission that names another profile gets the job and a notice', async () => {

@@ -8,6 +8,8 @@ export interface SubmitOptions {
   readonly profile?: string;
   /** A whole number from -1000 to 1000: of waiting jobs, higher ones begin first. */
   readonly priority?: number;
+  /** The RunnerPool that the job runs in; by default the one that the profile names, else by size. */
+  readonly pool?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -16,10 +18,11 @@ export type BatchOutcome<Type extends JobType = JobType> =
   { readonly job: SubmittedJob<Type>; readonly error: null } | { readonly job: null; readonly error: ReelwrightError };
 
 /** The headers that choose how jobs are made. */
-export function choicesOf({ profile, priority, signal }: SubmitOptions) {
+export function choicesOf({ profile, priority, pool, signal }: SubmitOptions) {
   const header = {
     ...(profile === undefined ? {} : { 'X-Profile': profile }),
     ...(priority === undefined ? {} : { 'X-Priority': String(priority) }),
+    ...(pool === undefined ? {} : { 'X-Pool': pool }),
   };
   return { params: { header }, signal: signal ?? null };
 }

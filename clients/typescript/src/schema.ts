@@ -2715,6 +2715,8 @@ export interface operations {
             header?: {
                 /** @description The encoding profile of the stream; by default the one that the rules choose. */
                 "X-Profile"?: string;
+                /** @description The RunnerPool that the job runs in; by default the one that the profile names, else by size. */
+                "X-Pool"?: string;
                 /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
                 "X-Priority"?: string;
             };
@@ -3140,6 +3142,8 @@ export interface operations {
             header?: {
                 /** @description The encoding profile of the stream; by default the one that the rules choose. */
                 "X-Profile"?: string;
+                /** @description The RunnerPool that the job runs in; by default the one that the profile names, else by size. */
+                "X-Pool"?: string;
                 /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
                 "X-Priority"?: string;
             };
