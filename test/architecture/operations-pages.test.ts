@@ -4,6 +4,9 @@ import { parse } from 'yaml';
 import { jobErrorCodes, jobErrors, requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
+import { apiVersion } from '#domain/kubernetes/custom-resource.ts';
+import { runnerPoolResource } from '#domain/kubernetes/runner-pool.ts';
+import { PoolGauges } from '../../controller/kubernetes/pools/pool-gauges.ts';
 import { readSources } from '../../testing/imports.ts';
 import { type LogCall, logCallsOf } from './log-phrases.ts';
 
@@ -37,6 +40,24 @@ describe('runbooks and metrics', () => {
     expect(own.filter((name) => !metricsPage.includes(`\`${name}\``))).toEqual([]);
     expect(namedIn(metricsPage).filter((name) => !own.includes(name))).toEqual([]);
   });
+});
+
+it('the example of KEDA scales a kind with a scale subresource by a series that every pool has', async () => {
+  const { kind, spec } = parse(readFileSync('examples/keda/runner-pool.yaml', 'utf8')) as {
+    kind: string;
+    spec: { scaleTargetRef: Record<string, string>; triggers: { type: string; metadata: { query: string } }[] };
+  };
+  const { apiVersion: version, kind: target, name: pool = '' } = spec.scaleTargetRef;
+  expect([kind, version, target]).toEqual(['ScaledObject', apiVersion, runnerPoolResource.kind]);
+  expect(runnerPoolResource.scale?.specReplicasPath).toBe('.spec.concurrency');
+  const metrics = new Metrics();
+  const numbers = { concurrency: 1, active: 1, pending: 1, retry: 1, oldestSeconds: 1 };
+  new PoolGauges(metrics).show(new Map([[pool, numbers]]));
+  const series = await metrics.registry.metrics();
+  const [, family, labels = '', states = ''] =
+    /(svc_\w+)\{(.+), state=~"(.+)"\}/.exec(spec.triggers[0]?.metadata.query ?? '') ?? [];
+  expect(states.split('|')).toEqual(['pending', 'active']);
+  for (const state of states.split('|')) expect(series).toContain(`${family}{${labels},state="${state}"} 1\n`);
 });
 
 /** The cells of the tables below a heading of a page, without the heads. */
