@@ -97,6 +97,7 @@ export function pythonTexts(document: string): Record<string, string> {
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[${name}Results]: ...
 
 `,
@@ -137,13 +138,18 @@ class AsyncSubmit:
     """\`submit\`, with the results that belong to each type of job."""
 
 ${submit.join('')}    async def submit(
-        self, submission: CreateJobRequest, *, profile: str | None = None, priority: int | None = None
+        self,
+        submission: CreateJobRequest,
+        *,
+        profile: str | None = None,
+        priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[Any]:
         """Submits a job. An equal one is found again, so it is safe to repeat."""
-        return await self._submit(submission, profile, priority)
+        return await self._submit(submission, profile, priority, pool)
 
     async def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None
+        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
     ) -> SubmittedJob[Any]:
         raise NotImplementedError
 `,

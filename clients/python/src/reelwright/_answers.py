@@ -33,13 +33,15 @@ def import_id_of(ref: ImportRef) -> str:
     return quote(ref if isinstance(ref, str) else str(ref["import_id"]), safe="")
 
 
-def choices_of(profile: str | None, priority: int | None) -> dict[str, str]:
+def choices_of(profile: str | None, priority: int | None, pool: str | None) -> dict[str, str]:
     """The headers that choose how jobs are made."""
     headers = {}
     if profile is not None:
         headers["x-profile"] = profile
     if priority is not None:
         headers["x-priority"] = str(priority)
+    if pool is not None:
+        headers["x-pool"] = pool
     return headers
 
 

@@ -90,11 +90,17 @@ class AsyncReelwright(AsyncSubmit):
         return await self._session.call(method, path, params=params, json=json, headers=headers)
 
     async def submit_batch(
-        self, submissions: Sequence[CreateJobRequest], *, profile: str | None = None, priority: int | None = None
+        self,
+        submissions: Sequence[CreateJobRequest],
+        *,
+        profile: str | None = None,
+        priority: int | None = None,
+        pool: str | None = None,
     ) -> list[BatchOutcome]:
         """Submits up to 500 jobs in one request; the outcomes are in the order of the submissions."""
         body = {"jobs": list(submissions)}
-        answer = await self._session.json("POST", "/api/jobs/batch", json=body, headers=choices_of(profile, priority))
+        headers = choices_of(profile, priority, pool)
+        answer = await self._session.json("POST", "/api/jobs/batch", json=body, headers=headers)
         return [batch_outcome(item, submission) for item, submission in zip(answer["jobs"], submissions, strict=True)]
 
     async def job(self, job: JobRef, *, check: str | None = None) -> Job:
@@ -278,9 +284,9 @@ class AsyncReelwright(AsyncSubmit):
         return deletion
 
     async def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None
+        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
     ) -> SubmittedJob[Any]:
-        headers = choices_of(profile, priority)
+        headers = choices_of(profile, priority, pool)
         response = await self._session.call("POST", "/api/jobs", json=submission, headers=headers)
         return submitted_of(response, submission)
 

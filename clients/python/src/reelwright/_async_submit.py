@@ -29,6 +29,7 @@ class AsyncSubmit:
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[ImageThumbnailResults]: ...
 
     @overload
@@ -38,6 +39,7 @@ class AsyncSubmit:
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[VideoCoverResults]: ...
 
     @overload
@@ -47,6 +49,7 @@ class AsyncSubmit:
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[VideoPreviewResults]: ...
 
     @overload
@@ -56,6 +59,7 @@ class AsyncSubmit:
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[VideoTranscodeResults]: ...
 
     @overload
@@ -65,15 +69,21 @@ class AsyncSubmit:
         *,
         profile: str | None = None,
         priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[VideoFullResults]: ...
 
     async def submit(
-        self, submission: CreateJobRequest, *, profile: str | None = None, priority: int | None = None
+        self,
+        submission: CreateJobRequest,
+        *,
+        profile: str | None = None,
+        priority: int | None = None,
+        pool: str | None = None,
     ) -> SubmittedJob[Any]:
         """Submits a job. An equal one is found again, so it is safe to repeat."""
-        return await self._submit(submission, profile, priority)
+        return await self._submit(submission, profile, priority, pool)
 
     async def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None
+        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
     ) -> SubmittedJob[Any]:
         raise NotImplementedError
