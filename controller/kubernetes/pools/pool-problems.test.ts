@@ -11,21 +11,30 @@ const shows = (pool: string, status: 'True' | 'False', reason: string): MediaJob
 it('a pool shows its last problem as long as one of its MediaJobs does, and the problem of a batch before', () => {
   const problems = new PoolProblems();
   const waiting = shows('gpu', 'False', 'Unschedulable');
-  expect(problems.lastOf('gpu', [waiting])).toBe('');
+  expect(problems.lastOf('gpu', [waiting], null)).toBe('');
   problems.note('gpu', { reason: 'ImagePullBackOff', message: 'earlier' });
   problems.note('gpu', { reason: 'Unschedulable', message: 'no node' });
   problems.note('default', { reason: 'Unschedulable', message: 'of another pool' });
-  expect(problems.lastOf('gpu', [waiting])).toBe('Unschedulable: no node');
+  expect(problems.lastOf('gpu', [waiting], null)).toBe('Unschedulable: no node');
   for (const others of [
     [],
     [shows('default', 'False', 'Unschedulable')],
     [shows('gpu', 'True', 'Unschedulable')],
     [shows('gpu', 'False', 'ImagePullBackOff')],
   ])
-    expect(problems.lastOf('gpu', others)).toBe('');
+    expect(problems.lastOf('gpu', others, null)).toBe('');
   problems.ofBatches.set('b', { pool: 'gpu', reason: 'QuotaExceeded', message: 'no pods' });
-  expect(problems.lastOf('gpu', [waiting])).toBe('QuotaExceeded: no pods');
-  expect(problems.lastOf('default', [])).toBe('');
+  expect(problems.lastOf('gpu', [waiting], null)).toBe('QuotaExceeded: no pods');
+  expect(problems.lastOf('default', [], null)).toBe('');
+});
+
+it('a pool shows an outage of the storage, which keeps every job from running, before anything else', () => {
+  const problems = new PoolProblems();
+  problems.ofBatches.set('b', { pool: 'gpu', reason: 'QuotaExceeded', message: 'no pods' });
+  const outage = problems.lastOf('gpu', [], 'connect ECONNREFUSED of the bucket media');
+  expect(outage).toBe(
+    'StorageUnavailable: The object storage does not answer: connect ECONNREFUSED of the bucket media',
+  );
 });
 
 it.each([

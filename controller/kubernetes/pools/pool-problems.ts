@@ -1,3 +1,4 @@
+import { storageMessage } from '../plan/plan-waiting.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 
 interface Problem {
@@ -15,8 +16,14 @@ export class PoolProblems {
     this.#last.set(pool, problem);
   }
 
-  /** The problem of a batch in a pool, or the last one while a MediaJob of the pool shows it; '' without any. */
-  lastOf(pool: string, mediaJobs: Iterable<MediaJob>): string {
+  /**
+   * What keeps the jobs of a pool from running: the problem of the storage, of a batch, or the last one while a
+   * MediaJob of the pool shows it; '' without any.
+   *
+   * @param storageProblem null while the object storage answers
+   */
+  lastOf(pool: string, mediaJobs: Iterable<MediaJob>, storageProblem: string | null): string {
+    if (storageProblem !== null) return `StorageUnavailable: ${storageMessage(storageProblem)}`;
     for (const { pool: own, reason, message } of this.ofBatches.values())
       if (own === pool) return `${reason}: ${message}`;
     const last = this.#last.get(pool);

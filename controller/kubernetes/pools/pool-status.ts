@@ -26,6 +26,7 @@ export interface PoolStatusPorts extends ClusterCopyPorts {
   readonly slots: { readonly running: Pick<RunningJobs, 'count'> };
   readonly tickets: Pick<TicketQueue, 'depth'>;
   readonly problems: Pick<PoolProblems, 'lastOf'>;
+  readonly storageWatch: { readonly problem: string | null };
   readonly metrics: Metrics;
   readonly now: () => number;
 }
@@ -72,11 +73,11 @@ async function writeChanges(
   numbers: ReadonlyMap<string, PoolNumbers>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, caches, problems, now, runnerNamespace: namespace } = ports;
+  const { client, caches, problems, storageWatch, now, runnerNamespace: namespace } = ports;
   for (const { metadata, status } of caches.pools.values()) {
     const name = metadata?.name ?? '';
     const { active, pending, retry } = numbers.get(name) ?? { active: 0, pending: 0, retry: 0 };
-    const lastError = problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax);
+    const lastError = problems.lastOf(name, caches.mediaJobs.values(), storageWatch.problem).slice(0, errorLengthMax);
     const wanted: RunnerPoolStatus = {
       observedGeneration: metadata?.generation ?? 0,
       active,
