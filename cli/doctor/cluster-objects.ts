@@ -1,4 +1,5 @@
 import { KubeClient } from '#platform/kubernetes/client.ts';
+import { KubeError } from '#platform/kubernetes/errors.ts';
 import {
   mediaProfiles,
   nodes,
@@ -9,7 +10,8 @@ import {
 } from '#platform/kubernetes/objects.ts';
 import { podProblemOf } from '../../controller/kubernetes/plan/pod-problem.ts';
 import { trimPod } from '../../controller/kubernetes/snapshots/pod.ts';
-import { type Check, fault, type Finding, type Ground } from './check.ts';
+import { type Check, fault, type Finding, type Ground, warning } from './check.ts';
+import { type Amounts, exceeded, requestsOf, tooLittle } from './pool-needs.ts';
 
 // What stands in the cluster: pools that no node fits, pods that cannot start, profiles that are not valid.
 
@@ -34,7 +36,7 @@ const pools: Check = {
   },
 };
 
-/** The scheduler's first two questions: the labels of the pool, then the taints that it does not tolerate. */
+/** What the scheduler asks: the labels of the pool, the taints that it does not tolerate, and what its pods ask for. */
 function placeFindings({ metadata, spec }: Pool, allNodes: readonly Node[]): Finding[] {
   const name = metadata?.name ?? '';
   if (spec.concurrency === 0) return [];
@@ -50,11 +52,22 @@ function placeFindings({ metadata, spec }: Pool, allNodes: readonly Node[]): Fin
         `kubectl label node NODE ${labels.replaceAll(',', ' ')}, or change nodeSelector, unless an autoscaler adds such nodes`,
       ),
     ];
-  const untolerated = labelled.map((node) => taintsAgainst(spec, node));
-  if (untolerated.some((taints) => taints.length === 0)) return [];
-  const taint = untolerated[0]?.[0] ?? '';
+  const tolerated = labelled.filter((node) => taintsAgainst(spec, node).length === 0);
+  if (tolerated.length > 0) return sizeFindings(name, spec, tolerated);
+  const [taint = ''] = labelled.flatMap((node) => taintsAgainst(spec, node));
   const remedy = `add a toleration of ${taint} to the pool, or a node without it`;
   return [fault(`the RunnerPool ${name} fits no node: it does not tolerate the taint ${taint}`, remedy)];
+}
+
+function sizeFindings(name: string, spec: Pool['spec'], allNodes: readonly Node[]): Finding[] {
+  const requests = requestsOf(spec);
+  // A node that has reported nothing yet is no fault.
+  const lacking = allNodes.map(({ status }) => status?.allocatable && tooLittle(requests, status.allocatable));
+  if (lacking.includes(undefined)) return [];
+  const [resource = ''] = lacking as string[];
+  const asked = `${resource} ${requests[resource]}`;
+  const remedy = 'lower the requests of the pool, or add larger nodes, unless an autoscaler adds such nodes';
+  return [fault(`the RunnerPool ${name} fits no node: it asks for ${asked}, which none of its nodes has`, remedy)];
 }
 
 /** The taints of a node that keep pods of a pool away. */
@@ -78,6 +91,75 @@ function lastErrorFindings({ metadata, status }: Pool): Finding[] {
   if (lastError === '') return [];
   const remedy = 'kubectl describe the pool and its jobs; docs/guides/failure.md says what each cause costs';
   return [fault(`the RunnerPool ${metadata?.name} cannot run a job: ${lastError}`, remedy)];
+}
+
+const quotas: Resource<KubeObject & { readonly status?: { readonly hard?: Amounts; readonly used?: Amounts } }> = {
+  apiVersion: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  isNamespaced: true,
+};
+
+const namesIn = (names: readonly (string | null | undefined)[]) => [...new Set(names.filter((name) => name))];
+
+const poolNeeds: Check = {
+  name: 'pool needs',
+  needs: ['cluster rights', 'definitions'],
+  run: async (ground) => {
+    const {
+      runnerNamespace: namespace,
+      runnerSourceSecret,
+      runnerMediaSecret,
+      runnerImagePullSecrets,
+    } = ground.kubernetes;
+    const active = (await listed(ground, runnerPools)).filter(({ spec }) => spec.concurrency > 0);
+    const objects = [
+      ...namesIn(active.map(({ spec }) => spec.priorityClassName)).map((name) => ({
+        what: `the PriorityClass ${name} of a RunnerPool`,
+        path: `/apis/scheduling.k8s.io/v1/priorityclasses/${name}`,
+      })),
+      ...namesIn(active.map(({ spec }) => spec.runtimeClassName)).map((name) => ({
+        what: `the RuntimeClass ${name} of a RunnerPool`,
+        path: `/apis/node.k8s.io/v1/runtimeclasses/${name}`,
+      })),
+      ...namesIn([runnerSourceSecret, runnerMediaSecret, ...runnerImagePullSecrets]).map((name) => ({
+        what: `the Secret ${name} of the runners`,
+        path: `/api/v1/namespaces/${namespace}/secrets/${name}`,
+      })),
+    ];
+    const found = await Promise.all(
+      objects.map(async (each) => ((await isMissing(ground, each.path)) ? [each.what] : [])),
+    );
+    const faults = found.flat().map((what) => fault(`${what} does not exist`, 'create it, or correct the name'));
+    return [...faults, ...(await quotaFindings(ground, active))];
+  },
+};
+
+/** Whether an object is known not to exist: what this account may not read is not asked. */
+async function isMissing(ground: Ground, path: string): Promise<boolean> {
+  try {
+    await (await ground.cluster).exchange({ method: 'GET', path, what: `get ${path}`, signal: ground.signal });
+    return false;
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 404) return true;
+    if (error instanceof KubeError && error.status === 403) return false;
+    throw error;
+  }
+}
+
+async function quotaFindings(ground: Ground, active: readonly Pool[]): Promise<Finding[]> {
+  const all = await listed(ground, quotas).catch((error: unknown) => {
+    if (error instanceof KubeError && error.status === 403) return [];
+    throw error;
+  });
+  return all.flatMap(({ metadata, status = {} }) =>
+    active.flatMap((pool) => {
+      const bound = exceeded(requestsOf(pool.spec), status);
+      if (bound === undefined) return [];
+      const text = `the quota ${metadata?.name} has no room for a pod of the RunnerPool ${pool.metadata?.name}: ${bound}`;
+      return [warning(text, 'raise the quota, unless pods that run leave room when they end')];
+    }),
+  );
 }
 
 const remedyOfPhase: Readonly<Record<string, string>> = {
@@ -116,4 +198,4 @@ const profiles: Check = {
     }),
 };
 
-export const clusterObjectChecks: readonly Check[] = [pools, runnerPods, profiles];
+export const clusterObjectChecks: readonly Check[] = [pools, poolNeeds, runnerPods, profiles];

@@ -213,6 +213,45 @@ test('a pool whose selector or taints fit no node is named', async () => {
   expect(await diagnose(await environment())).toEqual([]);
 });
 
+test('what the pods of a pool ask for and the cluster does not have is named', async () => {
+  const size = { capacity: { cpu: '4', memory: '8Gi' }, allocatable: { cpu: '4', memory: '8Gi' } };
+  const patched = ['patch', 'node', `doctor-${suffix}`, '--subresource=status', '--type=merge', '-p'];
+  await kubectl(server, [...patched, JSON.stringify({ status: size })]);
+  const tolerations = [{ operator: 'Exists' }];
+  const asks = (cpu: string, more: object = {}) =>
+    pool('large', { concurrency: 1, tolerations, resources: { requests: { cpu } }, ...more });
+  await applyManifests([asks('500')]);
+  expect(await diagnose(await environment())).toEqual([
+    expect.stringContaining('pools: the RunnerPool large fits no node: it asks for cpu 500, which none of its nodes'),
+  ]);
+  await applyManifests([
+    asks('4', { priorityClassName: 'absent', runtimeClassName: 'gvisor' }),
+    {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'none', namespace: places.runners },
+      spec: { hard: { pods: '0' } },
+    },
+  ]);
+  // The account of the controller may not read these objects.
+  expect(await diagnose(await environment())).toEqual([]);
+  const asAdmin = {
+    ...(await environment()),
+    KUBECONFIG: server.kubeconfigPath,
+    RUNNER_IMAGE_PULL_SECRETS: 'registry',
+  };
+  const expected = [
+    'pool needs: the PriorityClass absent of a RunnerPool does not exist',
+    'pool needs: the RuntimeClass gvisor of a RunnerPool does not exist',
+    'pool needs: the Secret registry of the runners does not exist',
+    'pool needs: the quota none has no room for a pod of the RunnerPool fits: pods',
+    'pool needs: the quota none has no room for a pod of the RunnerPool large: pods',
+  ];
+  await until('the quota counts', async () => (await diagnose(asAdmin)).length === expected.length);
+  expect(await diagnose(asAdmin)).toEqual(expected.map((text): unknown => expect.stringContaining(text)));
+  await kubectl(server, ['delete', 'rp/large', 'resourcequota/none', '-n', places.runners]);
+});
+
 test('what keeps a pool from running jobs is named', async () => {
   await merge('rp', 'fits', { status: { lastError: 'QuotaExceeded: pods' } }, '--subresource=status');
   expect(await diagnose(await environment())).toEqual([
