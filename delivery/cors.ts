@@ -12,6 +12,9 @@ export function corsHeaders(exposedHeaders: string) {
   };
 }
 
+/** What players send of their state by CTA-5004 when they do not put it into the query. */
+export const cmcdHeaders = 'CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status';
+
 /** Answers a preflight; the wildcard does not cover `Authorization`, so headers are named. */
 export function preflightHandler(methods: string, requestHeaders: string) {
   const headers = {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { withoutQuery } from '#domain/playback/media-address.ts';
 import { acceptsGzip } from '#platform/http/request-headers.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
@@ -46,7 +47,7 @@ export class StreamFastPath {
   }
 
   take(request: IncomingMessage, response: ServerResponse, passOn: (failure?: Error) => void): boolean {
-    const target = this.#targetOf(request.url ?? '');
+    const target = this.#targetOf(withoutQuery(request.url ?? ''));
     if (target === null) return false;
     const startedAtMs = performance.now();
     if (target.isPlaylist) {

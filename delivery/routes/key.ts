@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ContentKey } from '#domain/playback/content-key.ts';
-import { corsHeaders, preflightHandler } from '../cors.ts';
+import { cmcdHeaders, corsHeaders, preflightHandler } from '../cors.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { DataPlane } from '../data-plane/data-plane.ts';
 import { exposedHeaders, type KeyAccess } from '../keys/key-access.ts';
@@ -66,7 +66,7 @@ export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyRouteD
   const onResponse = async (_request: FastifyRequest, { statusCode }: FastifyReply) =>
     metrics.keyRequests.inc({ outcome: outcomes[statusCode] ?? 'failed' });
   const shared = { onResponse };
-  app.options('/api/key/:hash', preflightHandler('GET, OPTIONS', 'Authorization'));
+  app.options('/api/key/:hash', preflightHandler('GET, OPTIONS', `Authorization, ${cmcdHeaders}`));
 
   app.get('/api/key/:hash', { ...shared, config: { doc } }, async (request: KeyRequest, reply) => {
     const { key } = await findKey(request, reply, dependencies);
@@ -88,7 +88,7 @@ function addClearKeyRoutes(
   const url = '/api/key/:hash/clearkey';
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
-  const preflight = preflightHandler('GET, POST, OPTIONS', 'Authorization, Content-Type');
+  const preflight = preflightHandler('GET, POST, OPTIONS', `Authorization, Content-Type, ${cmcdHeaders}`);
   scope.options(url, preflight);
   const sendLicence = async (request: KeyRequest, reply: FastifyReply) => {
     const { kid, key } = await findKey(request, reply, dependencies);

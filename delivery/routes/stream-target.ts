@@ -2,6 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { streamContentType } from '#domain/media/content-types.ts';
 import { currentRevision, isBelowRevision, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import { dashManifestPath, masterPath } from '#domain/media/revision-layout.ts';
+import { withoutQuery } from '#domain/playback/media-address.ts';
 import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
 import type { MediaReader, PlainTarget } from '../data-plane/data-plane.ts';
 import { corsHeaders } from '../cors.ts';
@@ -28,17 +29,17 @@ export interface Target {
 
 /**
  * The object of an address as it was sent: the router has decoded and split it by its own rules, and ours apply here.
+ * A query is ignored: players and CDNs add theirs, and all get the one cached object.
  *
  * @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found`
  */
 export async function findTarget(
-  sent: string,
+  url: string,
   media: MediaReader,
   mutable: string,
 ): Promise<Target | { readonly movedTo: string; readonly status: 302 | 308 }> {
-  const path = readStreamPath(
-    sent.startsWith(streamPrefix) ? (sent.slice(streamPrefix.length).split('?', 1)[0] ?? '') : '',
-  );
+  const sent = withoutQuery(url);
+  const path = readStreamPath(sent.startsWith(streamPrefix) ? sent.slice(streamPrefix.length) : '');
   if (path.kind === 'malformed') throw new KnownProblem('invalid_request', 'The path is not one of a media object.');
   if (path.kind === 'unknown')
     throw new KnownProblem('not_found', `Playback begins at ${streamPrefix}{hash}/${masterPath}.`);

@@ -6,7 +6,7 @@ import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-head
 import type { CoalescedRead, DataPlane, MediaReader, Playlist } from '../data-plane/data-plane.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
-import { corsHeaders, preflightHandler } from '../cors.ts';
+import { cmcdHeaders, corsHeaders, preflightHandler } from '../cors.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
 import type { PlaybackStates } from '../playback-states.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
@@ -27,7 +27,7 @@ const doc: RouteDoc = {
   operationId: 'getStreamObject',
   summary: 'Get a playlist, segment or image of a media',
   description:
-    'Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped.',
+    'Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped. A query is ignored, but for `CMCD`.',
   credential: 'none',
   path: { hash: 'The media.', path: 'One or more segments: what the playlists name.' },
   headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
@@ -36,13 +36,16 @@ const doc: RouteDoc = {
     302: { description: 'The DASH manifest of the current revision.' },
     206: { description: 'The range.', contentType: '*/*' },
     304: { description: 'Nothing has changed.' },
-    308: { description: 'The one spelling of the address, without a query.' },
+    308: { description: 'The one spelling of the address.' },
     416: { description: 'The range lies outside the object.' },
   },
   problems: ['invalid_request', 'not_found', 'media_deleted', 'busy'],
 };
 
-export const streamPreflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
+export const streamPreflight = preflightHandler(
+  'GET, HEAD, OPTIONS',
+  `Range, If-None-Match, If-Range, ${cmcdHeaders}`,
+);
 
 interface StreamDependencies {
   /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */

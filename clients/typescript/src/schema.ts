@@ -765,7 +765,7 @@ export interface paths {
         };
         /**
          * Get a playlist, segment or image of a media
-         * @description Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped.
+         * @description Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped. A query is ignored, but for `CMCD`.
          */
         get: operations["getStreamObject"];
         put?: never;
@@ -6225,7 +6225,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The one spelling of the address, without a query. */
+            /** @description The one spelling of the address. */
             308: {
                 headers: {
                     /** @description The id of the request in traces and logs. */
