@@ -10,6 +10,7 @@ import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
@@ -86,6 +87,7 @@ function dependenciesOf<Stores extends object>(database: Database, stores: Store
     rollouts: new RolloutStore(database),
     library: new MediaStore(database),
     profiles: new ProfileStore(database),
+    pools: new PoolStore(database),
     deletions: new MediaDeletionStore(database),
     deleted: new DeletedMediaStore(database),
     fence: new DeletionFence(database),
