@@ -35,7 +35,11 @@ const planted = {
         from: 'values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())',
         to: 'values ($1, $2, $3, $4, now(), now())',
       },
-      { file: deletions, from: `clock_timestamp() + interval '8 seconds'`, to: `now() + interval '8 seconds'` },
+      {
+        file: 'platform/postgres/purge-events.ts',
+        from: `clock_timestamp() + interval '8 seconds'`,
+        to: `now() + interval '8 seconds'`,
+      },
       {
         file: deletedMedia,
         from: `requested_at > now() - interval '75 seconds'`,
