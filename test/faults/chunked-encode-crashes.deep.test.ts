@@ -1,13 +1,11 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { jobTypes } from '#domain/job-types/index.ts';
 import { exampleJob } from '../../testing/example-job.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { resultManifestKey } from '#domain/media/object-keys.ts';
-import { parseManifest } from '#domain/work/manifest.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { type UnitDependencies, runUnits } from '../../controller/process/run-units.ts';
@@ -23,50 +21,6 @@ let ffmpeg: CountedFfmpeg | undefined;
 afterAll(async () => {
   await removeRigs();
   await ffmpeg?.remove();
-});
-
-/** One for each attempt, in order. After a write the same is stored as before the next: one of the two is here. */
-const crashes = [
-  'before /audio/.*m4s',
-  'before /split.json',
-  'after /split.json',
-  'after /video/.*/seg_1.m4s',
-  'before /results/0.json',
-  'after /results/0.json',
-  'before /master.m3u8',
-  'after /master.m3u8',
-  'after /result.json',
-];
-
-it('a chunked encode that crashes between its writes has the bytes of an undisturbed one with two chunks at once', async () => {
-  const source = await clip();
-  ffmpeg = await countedFfmpeg({ isOnOneCore: true, encodesAtOnce: 2 });
-  const [calm, crashed] = [await runnerRig('video:transcode', source), await runnerRig('video:transcode', source)];
-  const job = jobOf();
-  expect(await attempt(calm, { ...job, attempt: 1 }, { chunkParallelism: 2 })).toEqual({ kind: 'done' });
-  const before = (await ffmpeg.encodes()).length;
-  for (const [index, crash] of crashes.entries()) {
-    const end = await attempt(crashed, { ...job, attempt: index + 1 }, { crash });
-    // A chunk would be tried again, so the worker that stops costs its attempt nothing.
-    const expected = /seg_1|results\/0/.test(crash) ? { kind: 'disrupted' } : { kind: 'failed', exitCode: null };
-    expect({ crash, ...end }).toMatchObject({ crash, ...expected });
-  }
-  const last = crashes.length + 1;
-  expect(await attempt(crashed, { ...job, attempt: last })).toEqual({ kind: 'done' });
-  // Chunk 0 was encoded again after each crash before its result, and no other chunk was.
-  expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0, 60, 120]);
-  const manifestOf = async (rig: RunnerRig, number: number) =>
-    parseManifest(await readFile(rig.at(resultManifestKey(job.id, number)), 'utf8'));
-  const [expected, found] = [await manifestOf(calm, 1), await manifestOf(crashed, last)];
-  expect({ ...found, attempt: 1, objects: [] }).toEqual({ ...expected, objects: [] });
-  const stored = await bytesUnder(crashed);
-  for (const [path, bytes] of await bytesUnder(calm)) {
-    // An init segment states when it was made, and the digests are of what is stored.
-    const isOfItsOwn = path.endsWith('/init.mp4') || path.endsWith('/SHA256SUMS');
-    expect([path, isOfItsOwn || stored.get(path)?.equals(bytes)]).toEqual([path, true]);
-  }
-  expect(wrongDigestsIn(stored)).toEqual([]);
-  expect(found.objects.map(({ key }) => key).toSorted()).toEqual(expected.objects.map(({ key }) => key).toSorted());
 });
 
 it('a chunk that fails is encoded again in its attempt, as often as its kind may fail', async () => {
@@ -86,23 +40,6 @@ it('a chunk that fails is encoded again in its attempt, as often as its kind may
 function clip(): Promise<string> {
   const inputs = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
   return sample('crashed.mp4', `${inputs} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
-}
-
-/** The lines of `SHA256SUMS` that do not have the digest of the object that they name. */
-function wrongDigestsIn(stored: ReadonlyMap<string, Buffer>): string[] {
-  const documents = [...stored].filter(([path]) => basename(path) === 'SHA256SUMS');
-  expect(documents).not.toEqual([]);
-  return documents.flatMap(([path, text]) =>
-    text
-      .toString()
-      .trimEnd()
-      .split('\n')
-      .filter((line) => {
-        const [digest, name = ''] = line.split('  ');
-        const bytes = stored.get(join(dirname(path), name)) ?? '';
-        return createHash('sha256').update(bytes).digest('hex') !== digest;
-      }),
-  );
 }
 
 function jobOf(): Job {
@@ -147,12 +84,4 @@ async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism 
   await mkdir(workspace, { recursive: true });
   const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` };
   return runUnits({ job, trace, workspace, onUnit: () => undefined, signal: stop.signal }, dependencies);
-}
-
-/** Every published object but playlists, by its path. */
-async function bytesUnder({ media }: RunnerRig): Promise<Map<string, Buffer>> {
-  const folder = join(media, 'videos');
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return new Map(await Promise.all(paths.map(async (path) => [relative(folder, path), await readFile(path)] as const)));
 }

@@ -126,32 +126,4 @@ describe.skipIf(!inject('postgres') || !inject('redis')).concurrent('a worker in
     await fleet.databaseProxy.set('open');
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
-
-  it('a worker without the database that also holds its queue lives on and takes the next job once it is back', async (context) => {
-    const fleet = await fleetOf(context);
-    const worker = await fleet.start('worker', { REDIS_URL: 'embedded:' });
-    // These tickets are in the Redis of the others: the sweeper adds them to the queue in the database.
-    expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
-    await fleet.databaseProxy.set('cut');
-    await sleep(4_000);
-    await fleet.databaseProxy.set('open');
-    expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
-    expect(worker.output()).not.toContain('uncaught error');
-    expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
-  });
-
-  it('a worker without its queue completes its work, and jobs submitted meanwhile run once it is back', async (context) => {
-    const fleet = await fleetOf(context);
-    const worker = await fleet.start('worker');
-    const first = await fleet.submit('video:transcode', 'clip.mp4');
-    await fleet.reached(first, 'encoding');
-    await fleet.redisProxy.set('cut');
-    expect(await fleet.finished(first)).toMatchObject({ status: 'completed', attempt: 1 });
-    const second = await fleet.submit('video:cover', 'clip.mp4');
-    await sleep(2_000);
-    expect(await fleet.find(second)).toMatchObject({ status: 'queued' });
-    await fleet.redisProxy.set('open');
-    expect(await fleet.finished(second)).toMatchObject({ status: 'completed' });
-    expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
-  });
 });

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
-import { jobs, mediaJobs, pods as podObjects } from '#platform/kubernetes/objects.ts';
+import { jobs, pods as podObjects } from '#platform/kubernetes/objects.ts';
 import { startCollector } from '../../testing/collector.ts';
-import { argsOf, openBatchRig, thumbnail } from '../../testing/k8s/batch-rig.ts';
+import { openBatchRig, thumbnail } from '../../testing/k8s/batch-rig.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { PodPlayer } from '../../testing/k8s/pod-player.ts';
 
@@ -38,18 +38,6 @@ test('C26.6: 300 image jobs at once share a few pods, and each completes once wi
   expect(played.uids.size).toBeLessThan(30);
   expect((await rig.batches()).length).toBeGreaterThan(0);
 }, 150_000);
-
-test('a lone image job, and one applied with kubectl, has a Job of its own', async () => {
-  const rig = await openPlayedRig();
-  rig.startWorker();
-  const id = await rig.submit('image:thumbnail', thumbnail);
-  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
-  const spec = { type: 'image:thumbnail' as const, hash: 'mine', source: 'source', ...thumbnail };
-  await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name: 'mine' }, spec });
-  await until('the other has one too', async () => (await rig.node.jobs()).length === 2, 30_000);
-  expect((await rig.node.jobs()).map(argsOf)).toEqual([['all'], ['all']]);
-  expect((await rig.node.jobs()).map(({ metadata }) => metadata?.name)).toContain(`mj-${id}-1`);
-});
 
 test('C26.7: a runner of a batch that crashes costs the job that it was at one attempt, and no other job anything', async () => {
   const rig = await openPlayedRig();

@@ -1,14 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { everything, leastValues, type Manifest, objectOf, renderChart } from '../../testing/k8s/chart.ts';
-import {
-  type Component,
-  components,
-  dataOf,
-  namesOf,
-  selectorOf,
-  specOf,
-  templateOf,
-} from '../../testing/k8s/chart-objects.ts';
+import { type Component, components, dataOf, namesOf, specOf, templateOf } from '../../testing/k8s/chart-objects.ts';
 
 // What becomes of each value of the chart: the object and the field that operators expect it in.
 
@@ -118,18 +110,6 @@ test('an Ingress leads to the Service of its host, and the API has none unless i
   expect(objectOf(full, 'Ingress', 'reelwright-api').metadata.annotations).toEqual({ a: 'b' });
 });
 
-test('Prometheus collects the metrics of every deployment, by the interval and labels of the values', async () => {
-  const monitoring = { serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } } };
-  const manifests = await renderChart({ ...leastValues, monitoring });
-  const monitor = objectOf(manifests, 'ServiceMonitor', 'reelwright');
-  expect(monitor.metadata.labels).toMatchObject({ release: 'prometheus' });
-  expect(monitor['spec']).toMatchObject({
-    selector: { matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: [...components] }] },
-    endpoints: [{ port: 'http', path: '/metrics', interval: '15s' }],
-  });
-  expect(namesOf(least, 'ServiceMonitor')).toEqual([]);
-});
-
 const namespaceOf = (manifests: readonly Manifest[]) => objectOf(manifests, 'Namespace', 'reelwright-runners').metadata;
 const definitionsOf = (manifests: readonly Manifest[]) =>
   manifests.filter(({ kind }) => kind === 'CustomResourceDefinition').map(({ metadata }) => metadata.annotations);
@@ -147,13 +127,6 @@ test('runner pods are held to the level `restricted`, in a namespace that an uni
   expect(definitionsOf(least)).toEqual([keep, keep, keep, keep]);
   const unkept = await renderChart({ ...leastValues, crds: { keep: false } });
   expect([namespaceOf(unkept).annotations, ...definitionsOf(unkept)]).toEqual(Array.from({ length: 5 }));
-});
-
-test('`helm test` runs a pod without rights, which no installation starts', () => {
-  expect(objectOf(least, 'Pod', 'reelwright-test')).toMatchObject({
-    metadata: { labels: selectorOf('test'), annotations: { 'helm.sh/hook': 'test' } },
-    spec: { automountServiceAccountToken: false, restartPolicy: 'Never', securityContext: { runAsNonRoot: true } },
-  });
 });
 
 test('the policies for networks, for reserved names and for disruptions are there unless they are turned off', async () => {

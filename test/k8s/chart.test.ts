@@ -84,13 +84,6 @@ describe('the objects of the chart', () => {
     );
     expect(accepted.trim().split('\n')).toHaveLength(manifests.length);
   });
-
-  test.each([
-    ['the least values', leastValues],
-    ['everything switched on', everything],
-  ])('`helm lint` finds no fault with %s', async (_, values) => {
-    expect(await helm(['lint', chart, '--strict'], values)).toContain('0 chart(s) failed');
-  });
 });
 
 describe('settings and secrets of each deployment', () => {

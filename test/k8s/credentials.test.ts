@@ -8,11 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  kubeConfigCredentials,
-  kubeConfigFileCredentials,
-  serviceAccountCredentials,
-} from '#platform/kubernetes/credentials.ts';
+import { kubeConfigCredentials } from '#platform/kubernetes/credentials.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { adminCredentials, clientFor, server } from '../../testing/k8s/cluster.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
@@ -80,21 +76,6 @@ describe('credentials', () => {
     await clientFor(kubeConfigCredentials(configWithProxy(`http://127.0.0.1:${port}`))).list(namespaces);
     expect(tunnels).toEqual([new URL(server.url).host]);
     expect(() => kubeConfigCredentials(configWithProxy('socks5://127.0.0.1:1'))).toThrow('SOCKS');
-  });
-
-  test("a pod's service account folder authenticates", async () => {
-    const folder = await tempFolder();
-    await Promise.all([
-      writeFile(join(folder, 'token'), `${server.adminToken}\n`),
-      writeFile(join(folder, 'ca.crt'), server.caCert),
-    ]);
-    const { hostname: host, port } = new URL(server.url);
-    await clientFor(serviceAccountCredentials({ host, port, folder })).list(namespaces);
-  });
-
-  test('a kubeconfig file authenticates, and one without its context is refused', async () => {
-    await clientFor(await kubeConfigFileCredentials(server.kubeconfigPath)).list(namespaces);
-    expect(() => kubeConfigCredentials(new KubeConfig())).toThrow('names no cluster');
   });
 
   test('a server with a certificate of an unknown authority is Unreachable', async () => {

@@ -14,7 +14,6 @@ import { applyChartRbac, applyManifests, leastValues, renderChart, serviceAccoun
 import { server } from '../../testing/k8s/cluster.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { until } from '../../testing/k8s/eventually.ts';
-import { openCommandLine } from '../../testing/command-line.ts';
 
 // What `doctor` finds in clusters that are broken in one place each, with the rights that the chart gives the
 // controller. Its other set-ups are in test/integration/doctor.test.ts.
@@ -132,19 +131,6 @@ test('the rights that doctor asks for are the ones that the chart gives the cont
 test('doctor finds nothing in a cluster that is whole, also with a pool that fits a node', async () => {
   await applyManifests([pool('fits', { concurrency: 1, nodeSelector: { disk: 'fast' } })]);
   expect(await diagnose(await environment())).toEqual([]);
-});
-
-test('pools are shown by the command line, with the same credentials', async () => {
-  const cli = await openCommandLine(await environment());
-  try {
-    const { json } = await cli.run(['pools', '--json']);
-    expect(json).toEqual({ pools: [{ name: 'fits', concurrency: 1, active: 0, queued: 0, last_error: null }] });
-    expect((await cli.run(['pools'])).stdout).toMatch(
-      /^POOL +CONCURRENCY +ACTIVE +QUEUED +LAST ERROR\nfits +1 +0 +0\n$/,
-    );
-  } finally {
-    await cli.close();
-  }
 });
 
 test('an API server that does not answer is named', async () => {

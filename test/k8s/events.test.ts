@@ -57,19 +57,6 @@ test('a repeated event is counted in one series, with few writes', async () => {
   expect(recorder.dropped).toBe(0);
 });
 
-test('another reason, type or object begins a new event, and so does the same one after a long pause', async () => {
-  const { recorder, event, written, namespace, direct } = await recorded({ seriesMs: 300 });
-  const other = await direct.create(configMaps, { metadata: { name: 'other', namespace } });
-  recorder.record(event);
-  recorder.record({ ...event, reason: 'ImagePull' });
-  recorder.record({ ...event, type: 'Normal' });
-  recorder.record({ ...event, regarding: other });
-  await until('four are written', async () => (await written()).length === 4);
-  await new Promise((resolve) => setTimeout(resolve, 350));
-  recorder.record(event);
-  await until('a fifth is written', async () => (await written()).length === 5);
-});
-
 test('writes are limited by a rate, and dropped events are counted', async () => {
   const { recorder, event, written } = await recorded({ rate: { perSecond: 0.001, burst: 5 } });
   for (let i = 0; i < 20; i += 1) recorder.record({ ...event, reason: `Reason${i}` });

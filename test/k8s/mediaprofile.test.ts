@@ -3,8 +3,7 @@ import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import type { MediaProfileSpec } from '#domain/kubernetes/media-profile.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { events, mediaJobs, mediaProfiles } from '#platform/kubernetes/objects.ts';
-import { kubectl } from '../../testing/k8s/api-server.ts';
-import { clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { clientFor, newNamespace, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
 
@@ -163,22 +162,4 @@ describe('a MediaJob that names a profile', () => {
     await create('late', { profile: 'mine' });
     await follows('late');
   });
-});
-
-test('C16.2: the rules of MediaProfiles choose by prefix, size and priority, until they are deleted', async () => {
-  const { rig, source, publish, remove, create, profileOf } = await openScene();
-  const source_prefix = rig.notes;
-  await rig.source.put('elsewhere', Buffer.alloc(200), { contentType: 'video/mp4' });
-  await publish('small', { crf: 30, rules: [{ source_prefix, source_bytes_max: 100, priority: 2 }] });
-  await publish('large', { crf: 31, rules: [{ source_prefix, source_bytes_min: 200, priority: 1 }] });
-  await publish('any', { crf: 32, rules: [{ source_prefix }] });
-  const nameOf = async (name: string, key = source) =>
-    (await profileOf(await create(name, { hash: name, source: key })))?.name ?? 'default';
-  expect([await nameOf('a'), await nameOf('b', 'elsewhere')]).toEqual(['large', 'default']);
-  const columns = (await kubectl(server, ['get', '-n', rig.namespace, 'mprof', 'large'])).trim().split('\n');
-  expect(columns[0]?.split(/\s+/)).toEqual(['NAME', 'RUNGS', 'CODECS', 'VALID', 'AGE']);
-  expect(columns[1]).toMatch(/^large\s+4\s+h264\s+True\s+\d+s$/);
-  await remove('large');
-  await until('it is deleted', async () => (await rig.profiles.read()).length === 2);
-  expect(await nameOf('c')).toBe('any');
 });

@@ -111,24 +111,6 @@ describe('a reflector', () => {
     expect(proxy.count(watchLine)).toBe(3);
   });
 
-  test('a reflector retries its first list after a 429', async () => {
-    const { proxy, reflector } = await reflected();
-    proxy.answer(listLine, 429, { headers: { 'retry-after': '1' } });
-    await reflector.start();
-    await reflector.whenSynced();
-    expect(proxy.count(listLine)).toBe(2);
-  });
-
-  test('a reflector lists again when a watch answers 410', async () => {
-    const { direct, namespace, proxy, reported, reflector } = await reflected();
-    proxy.answer(watchLine, 410);
-    await reflector.start();
-    await reflector.whenSynced();
-    await make(direct, namespace, 'a');
-    await until('a is seen', () => reported.includes('added a'));
-    expect(proxy.count(listLine)).toBe(2);
-  });
-
   test('a reflector lists again after its history is compacted, and reports a reused name as two objects', async () => {
     const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
     await make(direct, namespace, 'reborn', 'removed', 'same');
@@ -199,14 +181,6 @@ describe('a reflector', () => {
     await make(direct, namespace, 'b');
     await until('both are seen', () => seen.length === 2);
     expect(problems.map(({ err }) => String(err))).toEqual(Array(2).fill('Error: thrown by a handler'));
-  });
-
-  test('a reflector cannot be started twice', async () => {
-    const { proxy, reflector } = await reflected();
-    await reflector.start();
-    await expect(reflector.start()).rejects.toThrow('started before');
-    await until('the watch is open', () => proxy.count(watchLine) === 1);
-    expect(proxy.count(listLine)).toBe(1);
   });
 
   test('a reflector leaves no connection, timer or waiter behind when stopped', async () => {

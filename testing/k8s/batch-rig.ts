@@ -9,7 +9,7 @@ import { leaveThumbnail } from './workers.ts';
 export const thumbnail = { options: { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] } };
 
 /** The arguments of a Job's only container: `batch`, or the step of a single image job. */
-export const argsOf = (job: BatchJob) => job.spec?.template.spec?.containers[0]?.args;
+const argsOf = (job: BatchJob) => job.spec?.template.spec?.containers[0]?.args;
 export const isOfBatch = (job: BatchJob) => argsOf(job)?.[0] === 'batch';
 
 /** A rig whose runners reach the worker, and whose image jobs share pods from three on. */
