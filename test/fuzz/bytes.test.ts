@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { array, constantFrom, integer, nat, oneof, tuple, uint8Array } from 'fast-check';
+import { array, constantFrom, integer, oneof, tuple, uint8Array } from 'fast-check';
 import { afterAll, describe, expect } from 'vitest';
 import { containerOf } from '#domain/media/containers.ts';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
@@ -121,19 +120,6 @@ describe('images', () => {
   });
 
   const bounds = { headBytesMax: 200, sizeBytesMax: 100 };
-  const frames = array(tuple(nat(), anyBytes), { maxLength: 5 });
-  fuzz(
-    'frames are read as they were written, wherever they are cut',
-    { of: tuple(frames, integer({ min: 1, max: 40 })) },
-    ([all, size]) => {
-      const stream = new PassThrough({ highWaterMark: 2 ** 20 });
-      for (const [id, bytes] of all) writeFrame(stream, { id }, [bytes]);
-      const found: (readonly [number, Buffer])[] = [];
-      const read = frameReader(bounds, (head, bytes) => found.push([(head as { id: number }).id, bytes]));
-      for (const chunk of chunksOf((stream.read() as Buffer | null) ?? Buffer.alloc(0), size)) read(chunk);
-      expect(found).toEqual(all);
-    },
-  );
   const length = integer({ min: 0, max: 40 }).map((value) => Buffer.from([0, 0, 0, value]));
   const json = constantFrom(
     'null',
