@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { boundedList, boundedLog, boundedText, fitLog, fitText } from './text.ts';
+import { boundedLog, boundedText, fitLog, fitText } from './text.ts';
 
 describe('text from outside', () => {
   it.each([
@@ -28,10 +28,6 @@ describe('text from outside', () => {
   ])('%s', (_, text, max, expected) => {
     expect(fitLog(text, max)).toBe(expected);
     expect(boundedLog(max).parse(text)).toBe(expected);
-  });
-
-  it('a list keeps its first elements', () => {
-    expect(boundedList(boundedText(1), 2).parse(['ab', 'c', 'd'])).toEqual(['a', 'c']);
   });
 
   it('a text of many megabytes is cut in a moment', () => {

@@ -11,10 +11,6 @@ const failed = (exitCode: number | null, error = null as ReturnType<typeof jobEr
 const verdict = (end: AttemptEnd, job = first, random = 0.5) => verdictOf({ job, end, attemptsMax: 3, random });
 
 describe('what follows the end of an attempt', () => {
-  it('an attempt whose steps are all done is completed', () => {
-    expect(verdict({ kind: 'done' })).toEqual({ next: 'complete' });
-  });
-
   it('a permanent fault of the input ends the job with the reported error', () => {
     const error = jobErrorOf('no_video_stream', 1);
     expect(verdict(failed(10, error))).toEqual({ next: 'fail', error });
@@ -44,11 +40,6 @@ describe('what follows the end of an attempt', () => {
     const again = { next: 'again', countsAsFailure: false, delayMs: 0 };
     expect(verdict({ kind: 'disrupted' })).toEqual(again);
     expect(verdict({ kind: 'disrupted' }, { attempt: 3, failures: 2, disruptions: 0 })).toEqual(again);
-  });
-
-  it('attempts that could not be started count as no disruptions', () => {
-    const again = { next: 'again', countsAsFailure: false, delayMs: 0 };
-    expect(verdict({ kind: 'disrupted' }, { attempt: 720, failures: 0, disruptions: 0 })).toEqual(again);
   });
 
   it('a failure during a storage outage is tried again after a pause and costs no attempt', () => {

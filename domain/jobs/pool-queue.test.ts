@@ -15,14 +15,6 @@ const group = (changes: Partial<ActiveGroup>): ActiveGroup => ({
 });
 
 describe('the queues of pools', () => {
-  it('the pools of both queues are there without jobs', () => {
-    const none = { running: 0, waiting: 0, oldestWaitingAt: null, reasons: [] };
-    expect(poolQueuesOf([], false)).toEqual([
-      { name: 'default', queue: 'default', ...none },
-      { name: 'video-large', queue: 'video:large', ...none },
-    ]);
-  });
-
   it('the next job of a pool waits for a slot, and the others for those ahead of them', () => {
     const groups = [group({ jobs: 5 }), group({ isClaimed: true, jobs: 3, oldestIds: ['r', 's'] })];
     const [pool] = poolQueuesOf(groups, false);
@@ -81,17 +73,6 @@ describe('the queues of pools', () => {
     expect(poolQueuesOf(groups, false)[0]?.reasons.map(({ message }) => message)).toEqual(messages);
   });
 
-  it('during an outage a claimed job, and one whose controller says why it waits, keep their reason', () => {
-    const groups = [
-      group({ isClaimed: true, code: 'unschedulable' }),
-      group({ code: 'suspended', message: 'By Kueue.', oldestIds: ['s'] }),
-      group({ isClaimed: true, jobs: 2 }),
-    ];
-    const [pool] = poolQueuesOf(groups, true);
-    expect(pool?.running).toBe(2);
-    expect(pool?.reasons.map(({ code }) => code)).toEqual(['unschedulable', 'suspended']);
-  });
-
   it('the oldest job of those that wait says since when, and what most wait for comes first', () => {
     const [early, late] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')];
     const groups = [
@@ -106,10 +87,5 @@ describe('the queues of pools', () => {
       ['node_lost', 3, 'a'],
       ['suspended', 2, 'a'],
     ]);
-  });
-
-  it('further pools are in the order of their names', () => {
-    const groups = ['z', 'a', 'z', 'm'].map((pool) => group({ pool }));
-    expect(poolQueuesOf(groups, false).map(({ name }) => name)).toEqual(['default', 'video-large', 'a', 'm', 'z']);
   });
 });

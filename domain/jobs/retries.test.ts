@@ -25,17 +25,6 @@ describe('retriesOf', () => {
     ]);
   });
 
-  it('a retry leaves out a failed stage that would fail again', () => {
-    const job = fullJob({ source: ready, cover: failed, preview: { ...failed, retryable: false }, transcode: ready });
-    expect(retriesOf(job)).toEqual([{ type: 'video:cover', options: options.cover }]);
-  });
-
-  it('a retry refuses with the reason of the plan when the source itself is at fault', () => {
-    const lost = { ...failed, retryable: false };
-    const job = fullJob({ source: lost, cover: lost, preview: lost, transcode: lost });
-    expect(() => retriesOf(job)).toThrow('The source itself is at fault.');
-  });
-
   it('a retry makes one job of its own type from a job of a single task, and from a video:full without results', () => {
     expect(retriesOf({ type: 'video:cover', options: {}, results: null })).toEqual([
       { type: 'video:cover', options: {} },

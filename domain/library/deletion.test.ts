@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { imageKey, mediaPrefix, videoKey } from '../media/object-keys.ts';
-import { deletionReasons, mediaFolders, ObjectListDigest, purgeBody, purgePathsOf, receiptOf } from './deletion.ts';
+import { mediaFolders, ObjectListDigest, purgeBody, purgePathsOf, receiptOf } from './deletion.ts';
 
 const secret = 'whsec_a secret of sixteen bytes';
 const receipt = receiptOf(
@@ -106,14 +106,6 @@ it('the folders and purge paths of a media cover its objects and no other media'
     encodedStarts.some((start) => Buffer.from(key).toString('base64url').startsWith(start));
   expect(keys.every(isPurged)).toBe(true);
   expect(purgePathsOf('m')).toContain('/stream/m/*');
-});
-
-it('a media is deleted by a request or by its expiry', () => {
-  expect(deletionReasons).toEqual(['request', 'expiry']);
-});
-
-it('cached images of a media are deleted with it', () => {
-  expect(mediaFolders('m')).toContain(`cache/thumb/${mediaPrefix('m')}/m/`);
 });
 
 it('what a CDN purges of a media covers its streams, its keys and every image, by however long a hash', () => {

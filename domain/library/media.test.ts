@@ -51,11 +51,6 @@ it.each([
 });
 
 describe('the query of a list of media', () => {
-  it.each(['created_after', 'created_before', 'expires_before'])('may have a time in %s', (name) => {
-    const filter = { [name]: '2027-01-01T02:00:00+02:00' };
-    expect(read(mediaListQuerySchema, filter)).toEqual({ limit: 50, ...filter });
-  });
-
   it.each([
     [{}, { limit: 50 }],
     [
@@ -80,21 +75,6 @@ describe('the query of a list of media', () => {
   ])('%j is refused at "%s"', (query, path) =>
     expect(read(mediaListQuerySchema, query)).toEqual([expect.stringMatching(`^${path}: `)]),
   );
-});
-
-it.each([
-  [{}, { limit: 1000 }],
-  [
-    { limit: '1', cursor: 'x'.repeat(2048) },
-    { limit: 1, cursor: 'x'.repeat(2048) },
-  ],
-  [{ limit: '1000' }, { limit: 1000 }],
-  [{ limit: '0' }, null],
-  [{ limit: '1001' }, null],
-  [{ prefix: 'a' }, null],
-])('the query %j of a list of files is read as %j', (query, expected) => {
-  const { data = null } = mediaFilesQuerySchema.safeParse(query);
-  expect(data).toEqual(expected);
 });
 
 it.each([

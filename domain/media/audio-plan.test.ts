@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { type AudioSource, planAudio } from './audio-plan.ts';
-import { languageName, languageTag } from './languages.ts';
 
 const stream: AudioSource = {
   streamIndex: 1,
@@ -134,26 +133,5 @@ describe('5.1 beside stereo', () => {
     ['an ambisonic field with 5.1 behind it', 'ambisonic 1+5.1', 10],
   ])('audio of %s is stereo alone', (_, channelLayout, channels) => {
     expect(planAudio([{ ...stream, channelLayout, channels }], surround)).toHaveLength(1);
-  });
-});
-
-describe('a language tag', () => {
-  it.each([
-    ['eng', 'en'],
-    ['ger', 'de'],
-    ['EN', 'en'],
-    ['pt-br', 'pt-BR'],
-    ['zh_Hant', 'zh-Hant'],
-    ['und', null],
-    ['', null],
-    ['a"b', null],
-    [undefined, null],
-  ])('the language tag of %j is %j', (named, tag) => {
-    expect(languageTag(named)).toBe(tag);
-  });
-
-  it('a language tag has a name in English', () => {
-    expect(languageName('de')).toBe('German');
-    expect(languageName('qaa')).toBe('qaa');
   });
 });

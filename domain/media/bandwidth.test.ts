@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { bandwidthOf, isUneven } from './bandwidth.ts';
-import { joinPlaylists, parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
 
 describe('measured bandwidth', () => {
   it('the average bandwidth is bytes over time, rounded up', () => {
@@ -34,60 +33,6 @@ describe('measured bandwidth', () => {
   it('the peak bandwidth is never below the average, and an empty playlist has a bandwidth of 0', () => {
     expect(bandwidthOf([{ sizeBytes: 10_000, durationSec: 0.2 }], 6)).toEqual({ average: 400_000, peak: 400_000 });
     expect(bandwidthOf([], 6)).toEqual({ average: 0, peak: 0 });
-  });
-});
-
-describe('a media playlist', () => {
-  it('a media playlist is read with its target duration and the length and byte range of each segment', () => {
-    const text = [
-      '#EXTM3U',
-      '#EXT-X-TARGETDURATION:7',
-      '#EXT-X-MAP:URI="init.mp4"',
-      '#EXTINF:6.006,',
-      'seg_1.m4s',
-      '#EXTINF:2.002,',
-      '#EXT-X-BYTERANGE:50109@108',
-      'seg_2.m4s',
-      '#EXTINF:1.502,',
-      'seg_3.m4s',
-      '#EXT-X-ENDLIST',
-      '',
-    ].join('\r\n');
-    expect(parseMediaPlaylist(text)).toEqual({
-      targetDurationSec: 7,
-      segments: [
-        { uri: 'seg_1.m4s', durationSec: 6.006 },
-        { uri: 'seg_2.m4s', durationSec: 2.002, rangeBytes: 50_109 },
-        { uri: 'seg_3.m4s', durationSec: 1.502 },
-      ],
-    });
-  });
-});
-
-const playlist = (...durations: number[]) => ({
-  targetDurationSec: 7,
-  segments: durations.map((durationSec) => ({ uri: 'x', durationSec })),
-});
-
-describe('the target duration', () => {
-  it('the shared target duration is the longest segment of any track to the nearest second', () => {
-    expect(sharedTargetDuration([playlist(6, 6, 0.6), playlist(6.016, 6.016, 0.5)])).toBe(6);
-    expect(sharedTargetDuration([playlist(6.006), playlist(6.6)])).toBe(7);
-    expect(sharedTargetDuration([playlist(0.04)])).toBe(1);
-  });
-
-  it('the playlists of twelve hours have a common target duration, and playlists of chunks are joined', () => {
-    const hours = playlist(...Array.from({ length: 7_200 }, () => 6.006));
-    expect(sharedTargetDuration(Array.from({ length: 24 }, () => hours))).toBe(6);
-    const head = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXT-X-MAP:URI="init.mp4"\n';
-    const chunk = (number: number) => `${head}#EXTINF:6.006,\nseg_${number}.m4s\n#EXT-X-ENDLIST\n`;
-    const joined = `${head}#EXTINF:6.006,\nseg_1.m4s\n#EXTINF:6.006,\nseg_2.m4s\n#EXT-X-ENDLIST\n`;
-    expect(joinPlaylists([chunk(1), chunk(2)])).toBe(joined);
-  });
-
-  it('the target duration of a playlist is replaced', () => {
-    const text = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXTINF:6.016,\nseg_1.m4s\n';
-    expect(withTargetDuration(text, 6)).toBe('#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6.016,\nseg_1.m4s\n');
   });
 });
 

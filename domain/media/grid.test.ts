@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { audioSamplesFor, framesIn, framesSec, gridOf, audioFramesFor, audioGridOf } from './grid.ts';
+import { audioSamplesFor, framesSec, gridOf, audioFramesFor, audioGridOf } from './grid.ts';
 import { defaultEncoding } from './encoding-profile.ts';
 
 const profile = defaultEncoding;
@@ -21,11 +21,6 @@ describe('the grid', () => {
     },
   );
 
-  it('a length is converted to the nearest number of frames', () => {
-    expect(framesIn(10.01, { num: 30_000, den: 1001 })).toBe(300);
-    expect(framesIn(6.53, { num: 25, den: 1 })).toBe(163);
-  });
-
   it.each([6, 12, 12.012, 13.5135, 0.04, 3600])('audio for %d s of video has that length, to a frame of AAC', (sec) => {
     const samples = audioSamplesFor(sec, 48_000);
     // The encoder adds a priming frame at the start; the last frame must begin before the video ends.
@@ -39,10 +34,6 @@ describe('the grid', () => {
     const grid = audioGridOf(profile);
     expect(grid).toEqual({ rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 });
     expect(framesSec(grid.segmentFrames, grid.rate)).toBeCloseTo(6.016, 9);
-  });
-
-  it('audio of whole frames of AAC has just these, and the one that its encoder puts first', () => {
-    expect(audioFramesFor((3 * 1024) / 48_000, audioGridOf(profile))).toBe(4);
   });
 
   it.each([0, 0.001, 1, 1024 / 48_000, 3, 3.02, 43_200])('a grid of audio holds the whole of %d s', (sec) => {

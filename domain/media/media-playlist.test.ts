@@ -56,10 +56,6 @@ describe('a media playlist', () => {
     expect(() => parseMediaPlaylist(`${found}yz`)).toThrow(new TypeError(message));
   });
 
-  it('has segments without a duration, too', () => {
-    expect(parseMediaPlaylist('x').segments).toEqual([{ uri: 'x', durationSec: 0 }]);
-  });
-
   it('gets another target duration, and nothing else', () => {
     const written = `# was #EXT-X-TARGETDURATION:9\n${text}`;
     expect(withTargetDuration(written.replace('TARGETDURATION:7', 'TARGETDURATION:10'), 12)).toBe(
@@ -101,12 +97,6 @@ describe('the playlists of chunks', () => {
     expect(joinPlaylists(chunks.map((each) => head + each))).toBe(
       `${head}#EXTINF:6,\na\n#EXTINF:6,\nb\n#EXTINF:2,\nc\n#EXT-X-ENDLIST\n`,
     );
-  });
-
-  it('are joined where the first or the last has no segment', () => {
-    const chunk = `${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`;
-    expect(joinPlaylists([chunk, head])).toBe(chunk);
-    expect(joinPlaylists([head, chunk])).toBe(chunk);
   });
 });
 

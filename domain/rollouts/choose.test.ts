@@ -24,14 +24,6 @@ describe('the choice of media', () => {
     expect(choice({ stream: null })).toBe('no_stream');
   });
 
-  it('profile and time leave out what was not asked for', () => {
-    expect(choice({}, { profile: 'other' })).toBeNull();
-    expect(choice({}, { profile: 'default' })).toBe('item');
-    expect(choice({}, { made_before: '2026-05-01T00:00:00Z' })).toBeNull();
-    expect(choice({}, { made_before: '2026-05-01T00:00:01+00:00' })).toBe('item');
-    expect(choice({ legalHold: true }, { profile: 'other' })).toBeNull();
-  });
-
   it('a version chooses what it made, and what earlier ones made with or without a record', () => {
     expect(choice({}, { tool_version: '1.4.0' })).toBe('item');
     expect(choice({}, { tool_version: '1.4.1' })).toBeNull();

@@ -3,15 +3,12 @@ import { around, describeDocuments } from '../../testing/document-cases.ts';
 import {
   activeStatuses,
   isBeginning,
-  itemStatuses,
   rerunReasonOf,
-  type RolloutCounts,
   rolloutListQuerySchema,
   rolloutPriority,
   rolloutRequestSchema,
   rolloutStatuses,
   statusesBefore,
-  totalOf,
 } from './rollout.ts';
 
 const request = {
@@ -96,10 +93,6 @@ describeDocuments({
   },
 });
 
-it('a list of rollouts has 50 by default', () => {
-  expect(rolloutListQuerySchema.parse({})).toEqual({ limit: 50 });
-});
-
 it('each status of a rollout is reached from these, and none from itself', () => {
   expect(Object.fromEntries(rolloutStatuses.map((status) => [status, statusesBefore(status)]))).toEqual({
     canary: [],
@@ -115,14 +108,6 @@ it('each status of a rollout is reached from these, and none from itself', () =>
 it('a worker has something to do until a rollout has ended, and begins reruns in two statuses', () => {
   expect(activeStatuses).toEqual(['canary', 'running', 'cancelling', 'rolling_back']);
   expect(rolloutStatuses.filter((status) => isBeginning({ status }))).toEqual(['canary', 'running']);
-});
-
-it('the counts of both groups are added one by one', () => {
-  const names = ['bytesBefore', 'bytesAfter', 'scored', 'scoreSum', 'compared'] as const;
-  const sums = [...itemStatuses, ...names, 'comparedBeforeSum', 'comparedAfterSum'] as const;
-  const counts = (factor: number) =>
-    Object.fromEntries(sums.map((name, index) => [name, factor * (index + 1)])) as unknown as RolloutCounts;
-  expect(totalOf({ canary: counts(1), rest: counts(10) })).toEqual(counts(11));
 });
 
 it('a rerun of a rollout comes after every other job, and names it', () => {

@@ -69,19 +69,6 @@ describe('a result manifest', () => {
     ]);
   });
 
-  it('segments that are not all from the first on are files like others', () => {
-    const objects = [object('v/seg_1.m4s', 10), object('v/seg_3.m4s', 30)];
-    expect(foldersOf(objects)).toMatchObject([
-      {
-        files: [
-          ['seg_1.m4s', 10],
-          ['seg_3.m4s', 30],
-        ],
-        segments: null,
-      },
-    ]);
-  });
-
   it('a result manifest has at most a tenth of the bytes that a list of its objects has', () => {
     const root = `videos/ab/${'h'.repeat(64)}/0123456789abcdef/video/r1080_h264`;
     const objects = Array.from({ length: 7200 }, (_, index) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type StepRun, sumOfKnown, type UnitRun, unitRunSchema, unitsListedMax, workOf } from './unit-run.ts';
+import { type StepRun, type UnitRun, unitRunSchema, unitsListedMax, workOf } from './unit-run.ts';
 
 const step = (second: number, processor: number | null): StepRun => ({
   step: 'process',
@@ -15,23 +15,11 @@ it('the work of an attempt has its units in the order of their starts and the pr
   expect(workOf([late, early])).toEqual({ processor_ms: 1000, units: [early, late], units_left_out: 0 });
 });
 
-it('processor time that no step knows is not known', () => {
-  expect(workOf([chunk(0, step(1, null))]).processor_ms).toBeNull();
-});
-
 it('the work of an attempt lists a bounded number of units and counts the time of all', () => {
   const units = Array.from({ length: unitsListedMax + 30 }, (_, index) => chunk(index, step(index, 10)));
   const { units: listed, ...more } = workOf(units);
   expect(listed).toEqual(units.slice(0, unitsListedMax));
   expect(more).toEqual({ processor_ms: 10 * units.length, units_left_out: 30 });
-});
-
-it('an attempt whose units ran no step is recorded with them', () => {
-  expect(workOf([chunk(0), chunk(1)])).toEqual({ processor_ms: null, units: [chunk(0), chunk(1)], units_left_out: 0 });
-});
-
-it('the sum of numbers leaves out those that are not known', () => {
-  expect([sumOfKnown([1, null, 2]), sumOfKnown([0]), sumOfKnown([null])]).toEqual([3, 0, null]);
 });
 
 it('a recorded run has a unit of a known kind, and a chunk from 0 on', () => {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import {
   chunkResultKey,
@@ -80,25 +80,6 @@ describe('the units that follow', () => {
     expect(await next('finish')).toBeNull();
   });
 
-  it('what follows the last chunk is known without a list of objects', async () => {
-    await leave({});
-    const list = vi.spyOn(media, 'list');
-    expect(await next('chunk')).toMatchObject({ split, chunks: [] });
-    expect(list).not.toHaveBeenCalled();
-    await next('split');
-    expect(list.mock.calls.map(([prefix]) => prefix)).toEqual([`work/${rev}/`]);
-  });
-
-  it('nothing follows a chunk whose split was removed meanwhile', async () => {
-    await leave({ isSplit: false });
-    expect(await next('chunk')).toBeNull();
-  });
-
-  it('an attempt that has split goes on although an object is missing', async () => {
-    await leave({ keys: without(encodePlanKey(rev)) });
-    expect(await next('split')).toEqual({ kind: 'chunk', split, chunks: [0, 1, 2] });
-  });
-
   it('an attempt that begins again is not done by its manifest alone', async () => {
     await leave({ keys: [...ofSplit, resultManifestKey(id, 2)] });
     expect(await next(null, 2)).toEqual({ kind: 'chunk', split, chunks: [0, 1, 2] });
@@ -117,11 +98,6 @@ describe('the units that follow', () => {
   ])('a later attempt splits again when %s is missing', async (_what, key) => {
     await leave({ keys: without(key) });
     expect(await next(null, 2)).toEqual(first);
-  });
-
-  it('the source of a finished chunk may be missing', async () => {
-    await leave({ keys: [...without(chunkSourceKey(rev, 1)), chunkResultKey(rev, 1)] });
-    expect(await next(null, 2)).toEqual({ kind: 'chunk', split, chunks: [0, 2] });
   });
 
   it('a source that stays in one piece now has no chunks, although an earlier attempt had split it', async () => {
@@ -144,10 +120,5 @@ describe('the images that split made', () => {
     expect(await readSplitImages(id, media)).toBeNull();
     await putImages(JSON.stringify(images));
     expect(await readSplitImages(id, media)).toEqual(images);
-  });
-
-  it('a document that is larger than any may be is refused unread', async () => {
-    await putImages(' '.repeat(1024 * 1024 + 1));
-    await expect(readSplitImages(id, media)).rejects.toMatchObject({ code: 'limit_exceeded' });
   });
 });

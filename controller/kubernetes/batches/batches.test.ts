@@ -1,9 +1,7 @@
 import { expect, it, vi } from 'vitest';
-import { jobErrorOf } from '#domain/job-error.ts';
 import { exampleJob } from '../../../testing/example-job.ts';
 import { idOf, minuteMs, register } from '../../../testing/k8s/batch-register.ts';
 import { batchMs } from '../manifests/batch-manifest.ts';
-import { endOfTask } from './conclude-task.ts';
 import { BatchReconciler } from './reconcile-batch.ts';
 import { BatchTaskServer } from './task-server.ts';
 import { watchBatches } from './watch-batches.ts';
@@ -43,15 +41,6 @@ it('after a batch that could not start, image jobs run by themselves for ten min
   expect(batches.all()).toEqual([]);
   world.nowMs += 10 * minuteMs;
   expect(await batches.leaves(ticketOf(idOf(0)))).toBe(true);
-});
-
-it('jobs that were left to a batch that ended early get another one, without a ticket', async () => {
-  const { batches } = register(5);
-  await batches.leaves(ticketOf(idOf(0)));
-  const [first] = batches.all();
-  batches.remove(first?.id ?? '');
-  await batches.addForLeft();
-  expect(batches.all()).toHaveLength(1);
 });
 
 /** A batch of five waiting jobs, and its runner. */
@@ -127,15 +116,6 @@ it('an image job with a MediaJob of its own is taken by no batch, and an empty q
   expect([await batches.waiting.claimNext('kubernetes:b'), world.reads]).toEqual([null, reads]);
   world.nowMs += 50;
   expect(await batches.waiting.claimNext('kubernetes:b')).toMatchObject({ id: idOf(7) });
-});
-
-it.each([
-  [0, { kind: 'done' }],
-  [143, { kind: 'disrupted' }],
-  [10, { kind: 'failed', exitCode: 10, error: jobErrorOf('corrupt_input', 2) }],
-])('a task of a batch that ended with code %i ended so', (exitCode, end) => {
-  const error = exitCode === 10 ? jobErrorOf('corrupt_input', 1) : null;
-  expect(endOfTask({ job_id: idOf(0), attempt: 2, exit_code: exitCode, error })).toEqual(end);
 });
 
 const batchJob = {

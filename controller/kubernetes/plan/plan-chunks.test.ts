@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { jobErrorOf } from '#domain/job-error.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
 import {
@@ -25,13 +24,7 @@ import { ago, type FlatObserved, now, observedOf, settings } from '../../../test
 import type { ObservedUnits } from './observed.ts';
 import { plan } from './plan.ts';
 
-const unknown = (...pods: PodSnapshot[]) => ({ units: { ...units, pending: null, pods }, pod: pods[0] ?? null });
-
 describe('the plan while chunks are encoded', () => {
-  it('the plan waits while nothing changes', () => {
-    expect(done({})).toEqual([]);
-  });
-
   it('the plan reports and shows the chunks that are finished', () => {
     const more = { job: { ...job, indexed: { parallelism: 2, completions: 3, completed: '0', failed: '' } } };
     expect(done(more)).toEqual(['reportPhase', 'writeStatus']);
@@ -126,10 +119,6 @@ describe('the plan while chunks are encoded', () => {
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'deadline_exceeded' } });
   });
 
-  it('an attempt goes on after other failures of a chunk, which its Job counts', () => {
-    expect(done({ pods: [failed(1, 20), failed(1, 20), failed(1, 20), podOf(0)] })).toEqual([]);
-  });
-
   it('an attempt whose Job has failed ends also while the storage is away', () => {
     expect(done({ job: ended('Failed'), pods: [failed(1, 20)], isStorageAway: true })).toEqual(['concludeAttempt']);
   });
@@ -137,24 +126,6 @@ describe('the plan while chunks are encoded', () => {
   it('a Job that is suspended is shown as such', () => {
     const suspended = { job: { ...job, isSuspended: true }, pods: [] };
     expect(actionOf(suspended, 'writeStatus')?.status.conditions).toMatchObject([{ reason: 'JobSuspended' }]);
-  });
-
-  it('a Job without indexes is a Job of one pod', () => {
-    const { indexed: _, ...plain } = job;
-    expect(done({ job: plain, parallelism: 1, pods: [podOf(0)] })).toEqual([]);
-    const { conditions } = ended('Failed');
-    expect(done({ job: { ...plain, conditions }, pods: [failed(1, 20)] })).toEqual(['concludeAttempt']);
-  });
-
-  it('a chunk has no number while it is unknown which chunks the Job has', () => {
-    expect(done(unknown(podOf(0), podOf(1)))).toEqual([]);
-    expect(actionOf(unknown(podOf(0), waiting(2, 20)), 'writeStatus')?.status.conditions).toMatchObject([
-      { message: 'Chunk ?: publish: secret "media" not found' },
-    ]);
-    const failedJob = { ...ended('Failed'), indexed: { parallelism: 2, completions: 3, completed: '', failed: '1' } };
-    expect(actionOf({ ...unknown(failed(1, 20)), job: failedJob }, 'concludeAttempt')?.end).toMatchObject({
-      error: jobErrorOf('storage_error', 1),
-    });
   });
 
   it('another attempt follows at no cost when the Job failed and no pod did', () => {

@@ -10,7 +10,6 @@ import {
   pod,
   queuedByKueue,
   running,
-  suspended,
   unschedulable,
   withStatus,
 } from '../../../testing/k8s/plan-cases.ts';
@@ -21,10 +20,6 @@ const statusOf = (more: Partial<FlatObserved>) =>
 describe('the attempt that a status shows', () => {
   it('is the attempt of a Job that runs', () => {
     expect(statusOf({ job, pod: running('process') })?.attempt).toBe(1);
-  });
-
-  it('is absent while no attempt has begun', () => {
-    expect(statusOf({ mediaJob: suspended })).not.toHaveProperty('attempt');
   });
 
   const next: FlatObserved['units'] = { ...chunked.units, kind: 'split', pending: null, next: chunked.finish };
@@ -42,7 +37,7 @@ describe('the attempt that a status shows', () => {
 });
 
 describe('the chunks that a status shows', () => {
-  const { units, observed, row } = chunked;
+  const { units, observed } = chunked;
 
   it('are all finished while the Job that follows them runs', () => {
     const { indexed: _, ...finishing } = chunked.job;
@@ -53,10 +48,6 @@ describe('the chunks that a status shows', () => {
     };
     const seen = { ...observed, job: finishing, pod: running('publish'), units: finished };
     expect(statusOf(seen)?.chunks).toBe('4/4');
-  });
-
-  it('stay when the job ends without a Job', () => {
-    expect(statusOf({ ...observed, job: null, pod: null, row: { ...row, status: 'cancelled' } })?.chunks).toBe('1/4');
   });
 });
 

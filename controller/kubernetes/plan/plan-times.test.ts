@@ -21,7 +21,6 @@ import {
   waitingRow,
   withStatus,
 } from '../../../testing/k8s/plan-cases.ts';
-import { storageMessage } from './plan-waiting.ts';
 
 const created = (seconds: number) => ({ ...pod, metadata: { creationTimestamp: ago(seconds) } });
 const deleted = (seconds: number) => ({ ...running('process'), metadata: { deletionTimestamp: ago(seconds) } });
@@ -103,19 +102,12 @@ describe('what a MediaJob says of its waiting', () => {
     ['its queue', { job: queuedByKueue }, 'Its Job is suspended, as by Kueue until its queue admits the Job.'],
     ['nothing: the database has no such job', { row: null }, 'The database has no such job.'],
   ])('it waits for %s', (_, more, message) => expect(messageOf(more)).toBe(message));
-
-  it('of a storage whose problem is unknown only that it does not answer', () => {
-    expect(storageMessage(null)).toBe('The object storage does not answer');
-  });
 });
 
 const errorOf = (more: Partial<FlatObserved>) => planned(more).actions.find((action) => action.do === 'failJob')?.error;
 
 describe('what a job that could not start fails with', () => {
   const late = { job, pod: created(3_600), mediaJob: withStatus(begun) };
-  it('names its pod where nothing else is known', () => {
-    expect(errorOf(late)).toEqual(jobErrorOf('resource_exhausted', 1, 'PodPending: Its pod did not begin.'));
-  });
 
   it('names the node that does not answer', () => {
     expect(errorOf({ ...late, unreadyNode: lostNode })?.message).toMatch(/^NodeNotReady: Its node node-1 is not ready/);
@@ -125,18 +117,5 @@ describe('what a job that could not start fails with', () => {
     const error = errorOf({ ...noPool, mediaJob: shownFor(3_600) });
     expect(error).toEqual(jobErrorOf('resource_exhausted', 1, 'PoolNotFound: There is no RunnerPool gpu.'));
     expect(errorOf({ ...noPool, mediaJob: shownFor(3_599) })).toBeUndefined();
-  });
-
-  it('is cut to a thousand characters', () => {
-    const waiting = { reason: 'ErrImagePull', message: 'x'.repeat(2_000) };
-    const containers = [{ name: 'fetch', isRunning: false, waiting }];
-    expect(errorOf({ ...late, pod: { ...late.pod, containers } })?.message).toHaveLength(1_000);
-  });
-});
-
-describe('what callers read of a suspension', () => {
-  it('says that spec.suspend is set', () => {
-    const recorded = planned({ mediaJob: suspended }).actions.find((action) => action.do === 'recordWaiting');
-    expect(recorded?.reason).toEqual({ code: 'suspended', message: 'spec.suspend of its MediaJob is set.' });
   });
 });

@@ -87,11 +87,6 @@ describe('the status of an active MediaJob', () => {
     expect(timeAfter('False', 'Queued', { problem })).toBe(at);
     expect(timeAfter('True', 'Unschedulable', { problem })).toBe(at);
   });
-
-  it('is of generation 0 where the API server gave none', () => {
-    const status = active({ mediaJob: unnamed });
-    expect([status.observedGeneration, status.conditions?.[0]]).toMatchObject([0, { observedGeneration: 0 }]);
-  });
 });
 
 describe('the status of a MediaJob that has ended', () => {
@@ -110,12 +105,6 @@ describe('the status of a MediaJob that has ended', () => {
         made('Published', 'True', 'Published', 'The results are in the media bucket.'),
       ],
     });
-  });
-
-  it('of a completed job without results says nothing of them', () => {
-    const status = final({ row: { ...row, status: 'completed', results: null } });
-    expect(status).not.toHaveProperty('results');
-    expect(status.conditions?.map(({ type }) => type)).toEqual(['Complete', 'Progressing']);
   });
 
   it.each([
@@ -140,10 +129,6 @@ describe('the status of a MediaJob that has ended', () => {
     const first = '2026-11-21T10:00:00.000Z';
     const status = final({ mediaJob: withStatus({ startTime: first }), row: ended, begunAt: earlier });
     expect(status.startTime).toBe(first);
-  });
-
-  it('is of no job that is active', () => {
-    expect(() => final()).toThrow('processing is not final');
   });
 });
 

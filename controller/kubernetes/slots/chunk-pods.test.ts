@@ -28,10 +28,6 @@ describe('the pods of a video', () => {
     expect(poolOf(1, { video: 0 }, ['a']).podsOf('video', 100)).toBe(1);
   });
 
-  it('the pods of a video do not exist in a pool of concurrency 0', () => {
-    expect(poolOf(0, { video: 4 }).podsOf('video', 100)).toBe(0);
-  });
-
   it('the pods of a video become fewer at once when another job is claimed', () => {
     const { claim, podsOf } = poolOf(4, { video: 4 });
     expect(podsOf('video', 100)).toBe(4);
@@ -102,41 +98,11 @@ describe('the slots that videos share', () => {
     expect(podsOf('video', 100, 10_000)).toBe(4);
   });
 
-  it('are given to the others once a video has ended', () => {
-    const { podsOf, running, claimed } = poolOf(8, { one: 4, other: 4 });
-    expect([podsOf('one', 100), podsOf('other', 100)]).toEqual([4, 4]);
-    running.end('one');
-    claimed.remove('one');
-    expect(podsOf('other', 100, 0)).toBe(4);
-    expect(podsOf('other', 100, 5_000)).toBe(8);
-  });
-
-  it('are slots of its own pool', () => {
-    const { chunkPods, running } = poolOf(8, { one: 4 });
-    running.show('gpu', { jobId: 'gpu', pool: 'gpu', mayRun: true, pods: 8 });
-    expect(chunkPods.of({ name: 'gpu', pool: 'gpu', podsMax: 100 }, 0)).toBe(8);
-    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 4 }, 0)).toBe(4);
-    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 100 }, 0)).toBe(4);
-    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 100 }, 5_000)).toBe(8);
-  });
-
   it('do not include slots of jobs that were claimed and have no pod yet', () => {
     const { podsOf, running } = poolOf(6, { video: 1 }, ['starting']);
     // Of a job that is suspended, and no longer claimed.
     running.show('ending', { jobId: 'ending', pool: 'default', mayRun: true, pods: 2 });
     expect(podsOf('video', 100, 0)).toBe(1);
     expect(podsOf('video', 100, 5_000)).toBe(3);
-  });
-
-  it('have to be free for five seconds at a stretch', () => {
-    const { podsOf, running } = poolOf(2, { video: 1 });
-    const busy = (pods: number) => running.show('x', { jobId: 'x', pool: 'default', mayRun: true, pods });
-    expect(podsOf('video', 100, 0)).toBe(1);
-    busy(1);
-    expect(podsOf('video', 100, 3_000)).toBe(1);
-    running.end('x');
-    expect(podsOf('video', 100, 6_000)).toBe(1);
-    expect(podsOf('video', 100, 10_999)).toBe(1);
-    expect(podsOf('video', 100, 11_000)).toBe(2);
   });
 });

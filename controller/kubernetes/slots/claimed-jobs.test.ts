@@ -26,15 +26,6 @@ describe('the register of claimed jobs', () => {
     expect([...claimed.ids]).toEqual(['claimed']);
   });
 
-  it('the register of claimed jobs stays as it is when a read fails', async () => {
-    const claimed = new ClaimedJobs();
-    claimed.set('a', job);
-    await expect(claimed.refresh(() => Promise.reject(new Error('no database')))).rejects.toThrow('no database');
-    expect(claimed.has('a')).toBe(true);
-    await claimed.refresh(() => Promise.resolve([]));
-    expect(claimed.has('a')).toBe(false);
-  });
-
   it('the register of claimed jobs orders the jobs of a pool by priority, and equal ones by their claims', () => {
     const claimed = new ClaimedJobs();
     claimed.set('first', job);
@@ -44,25 +35,6 @@ describe('the register of claimed jobs', () => {
     claimed.set('elsewhere', { ...job, pool: 'video-large' });
     expect(claimed.activeIn('default')).toEqual(['urgent', 'first', 'second']);
   });
-});
-
-describe('what the register of claimed jobs counts', () => {
-  it('the image jobs of a pool that are not suspended are counted by themselves', () => {
-    const claimed = new ClaimedJobs();
-    claimed.set('image', { ...job, isImage: true });
-    claimed.set('suspended', { ...job, isImage: true, isSuspended: true });
-    claimed.set('elsewhere', { ...job, isImage: true, pool: 'video-large' });
-    claimed.set('video', job);
-    expect([claimed.count('default'), claimed.countImages('default')]).toEqual([2, 1]);
-    expect([claimed.has('video'), claimed.has('unknown')]).toEqual([true, false]);
-  });
-});
-
-it('the order of claims survives a read, whatever its order is', async () => {
-  const claimed = new ClaimedJobs();
-  for (const id of ['a', 'b', 'c']) claimed.set(id, job);
-  await claimed.refresh(() => Promise.resolve([row('c'), row('b'), row('a')]));
-  expect(claimed.activeIn('default')).toEqual(['a', 'b', 'c']);
 });
 
 describe('a change of the claimed jobs', () => {

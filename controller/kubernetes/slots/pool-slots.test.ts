@@ -60,13 +60,6 @@ describe('the slots of a pool', () => {
     expect(slots.mustYield('default')).toBe(true);
   });
 
-  it('count a preferred job once when its ticket claimed it', () => {
-    const slots = slotsOf(2);
-    slots.prefer(job('a'), claim(3));
-    slots.add(job('a'), claim(3));
-    expect(slots.freeForTickets('default')).toBe(1);
-  });
-
   it('claimed jobs without a Job wait for the slots of a pool, highest priority first', () => {
     const slots = slotsOf(3);
     slots.add(job('first'), claim());
@@ -166,17 +159,6 @@ describe('a claim of a slot', () => {
 });
 
 describe('jobs that go before the tickets of their pool', () => {
-  it('take no slot of another pool, and none that there is not', () => {
-    const slots = slotsOf(1);
-    slots.prefer(job('elsewhere'), { ...claim(3), pool: 'absent' });
-    expect(slots.freeForTickets('default')).toBe(1);
-    slots.add(job('batch'), claim(0, true));
-    expect(slots.mustYield('default')).toBe(false);
-    slots.claimed.remove('batch');
-    for (const id of ['a', 'b']) slots.prefer(job(id), claim(3));
-    expect(slots.freeForTickets('default')).toBe(0);
-  });
-
   it('wake admission when they come, and when they are no longer preferred', async () => {
     const slots = slotsOf(1);
     const isWoken = async (change: () => void) => {
@@ -192,14 +174,6 @@ describe('jobs that go before the tickets of their pool', () => {
     expect(await isWoken(() => slots.prefer(job('a'), claim(3)))).toBe(true);
     expect(await isWoken(() => slots.unprefer('a'))).toBe(true);
     expect(await isWoken(() => slots.unprefer('a'))).toBe(false);
-  });
-
-  it('do not wait for one of a pool that is full', async () => {
-    const slots = slotsOf(1);
-    slots.prefer(job('waiting'), { ...claim(9), pool: 'absent' });
-    slots.prefer(job('a'), claim(1));
-    expect(await slots.claimPreferred()).toEqual(['a']);
-    expect(slots.claimed.has('waiting')).toBe(false);
   });
 });
 
@@ -222,13 +196,6 @@ describe('whether a Job may run', () => {
     const slots = slotsOf(0);
     slots.running.beginCreation('one', { jobId: 'one', pool: 'default' });
     expect([slots.hasCapacity(video, 'one'), slots.hasCapacity(video, 'next')]).toEqual([false, false]);
-  });
-
-  it('a pool that was scaled down has no slot less than none for tickets and images', () => {
-    const slots = slotsOf(1, { imageSlots: 1 });
-    for (const id of ['a', 'b', 'c']) slots.add(job(id), claim(0, true));
-    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([0, 0]);
-    expect(slots.mustYield('default')).toBe(true);
   });
 });
 
@@ -262,16 +229,5 @@ describe('the work of a pass over many preferred jobs', () => {
     expect(slots.freeForTickets('default')).toBe(0);
     expect(slots.mustYield('default')).toBe(false);
     expect(listed).not.toHaveBeenCalled();
-  });
-
-  it('counts a job once that is preferred again, in another pool or with another priority', async () => {
-    const slots = slotsOf(3);
-    slots.prefer(job('a'), { ...claim(1), pool: 'other' });
-    for (const priority of [1, 1, 9]) slots.prefer(job('a'), claim(priority));
-    slots.prefer(job('b'), claim(5));
-    expect(slots.freeForTickets('default')).toBe(1);
-    expect(await slots.claimPreferred()).toEqual(['a', 'b']);
-    for (const id of ['a', 'b', 'a']) slots.claimed.remove(id);
-    expect(slots.freeForTickets('default')).toBe(3);
   });
 });
