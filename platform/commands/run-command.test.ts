@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -37,10 +37,6 @@ async function hasEnded(mark: string): Promise<boolean> {
   return false;
 }
 
-function* endless() {
-  for (;;) yield Buffer.alloc(65_536);
-}
-
 let dir: string;
 beforeAll(async () => {
   dir = await realpath(await mkdtemp(join(tmpdir(), 'reelwright-commands-')));
@@ -52,11 +48,6 @@ describe('a command that ends by itself', () => {
     const script = 'console.log("out"); console.error("err"); process.exitCode = 7';
     const outcome = await runCommand(node(script), { timeoutMs });
     expect(outcome).toEqual({ exitCode: 7, signal: null, stdout: 'out\n', stderrTail: 'err\n', timedOut: false });
-  });
-
-  it('a command that ends by itself gives the signal that killed it', async () => {
-    const outcome = await runCommand(node('process.kill(process.pid, "SIGKILL")'), { timeoutMs });
-    expect(outcome).toMatchObject({ exitCode: null, signal: 'SIGKILL', timedOut: false });
   });
 
   it('a command that ends by itself runs without a shell, in its folder, with its environment and no other', async () => {
@@ -93,13 +84,6 @@ describe('a program that cannot be started', () => {
   it('a program that does not exist is named in the error', async () => {
     const missing = runCommand({ program: '/nowhere/ffmpeg', args: [] }, { timeoutMs });
     await expect(missing).rejects.toThrow('cannot start /nowhere/ffmpeg: no such program');
-  });
-
-  it('a program that may not be run is named in the error', async () => {
-    const path = join(dir, 'not-executable');
-    await writeFile(path, '');
-    const refused = runCommand({ program: path, args: [] }, { timeoutMs });
-    await expect(refused).rejects.toThrow(`cannot start ${path}: EACCES`);
   });
 });
 
@@ -191,12 +175,6 @@ describe('output', () => {
     expect(stderrTail).not.toContain(key);
   });
 
-  it('output of stderr in one endless line does not show half a secret', async () => {
-    const script = 'process.stderr.write("ab".repeat(50000))';
-    const { stderrTail } = await runCommand(node(script), { timeoutMs });
-    expect(stderrTail).toBe('***');
-  });
-
   it('output that a callback cannot take stops the command and fails the call', async () => {
     const mark = `callback-${process.pid}`;
     const failure = new Error('this is no report');
@@ -215,19 +193,6 @@ describe('input', () => {
   it('input is closed when none is given', async () => {
     const script = 'process.stdin.on("end", () => console.log("ended")).resume()';
     expect((await runCommand(node(script), { timeoutMs })).stdout).toBe('ended\n');
-  });
-
-  it('input is what a stream gives', async () => {
-    const stdin = Readable.from([Buffer.alloc(1_000_000), Buffer.alloc(234_567)]);
-    const script = 'let n = 0; process.stdin.on("data", (c) => (n += c.length)).on("end", () => console.log(n))';
-    expect((await runCommand(node(script), { timeoutMs, stdin })).stdout).toBe('1234567\n');
-  });
-
-  it('may be more than the command reads', async () => {
-    const stdin = Readable.from(endless());
-    const script = 'process.stdin.once("data", () => process.exit(0))';
-    expect((await runCommand(node(script), { timeoutMs, stdin })).exitCode).toBe(0);
-    expect(stdin.destroyed).toBe(true);
   });
 
   it('input that fails stops the command and fails the call', async () => {

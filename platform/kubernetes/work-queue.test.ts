@@ -87,18 +87,6 @@ describe('a work queue', () => {
     expect(ran()).toEqual(['a@0', 'b@0']);
   });
 
-  test('a work queue runs no more keys at once than it has workers, in the order of adding', async () => {
-    const queue = queueOf();
-    await queue.start();
-    for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
-    expect(ran()).toEqual(['a@0', 'b@0']);
-    expect(queue.counts).toEqual({ queued: 2, delayed: 0, running: 2 });
-    await runs[1]?.end();
-    expect(ran()).toEqual(['a@0', 'b@0', 'c@0']);
-    await runs[0]?.end();
-    expect(ran()).toEqual(['a@0', 'b@0', 'c@0', 'd@0']);
-  });
-
   test('a work queue never runs a key twice at once, and runs it once more when it was added meanwhile', async () => {
     const queue = queueOf();
     await queue.start();
@@ -219,15 +207,5 @@ describe('a work queue', () => {
     await runs[0]?.end();
     await stopped;
     expect(ran()).toEqual(['a@0']);
-  });
-
-  test('a queue that never started stops at once, and one that started cannot start again', async () => {
-    const idle = queueOf();
-    idle.add('a');
-    await idle.stop();
-    expect(runs).toEqual([]);
-    const queue = queueOf();
-    await queue.start();
-    await expect(queue.start()).rejects.toThrow('started before');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sourceArgs } from '../tools/ffmpeg.ts';
 import type { VideoSource } from './examine-video.ts';
-import { grabFramesCommand, grabLastFrameCommand, parseFrameTimes } from './grab-command.ts';
+import { grabFramesCommand, parseFrameTimes } from './grab-command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -42,12 +42,6 @@ describe('the command that takes a frame', () => {
       "deint=all,select='eq(selected_n,0)+eq(selected_n,1)*gte(t,0.500000)+eq(selected_n,2)*gte(t,2.000000)',scale=",
     );
     expect(args.join(' ')).toContain('-frames:v 3 made/frame-%d.png');
-  });
-
-  it('the command for the last frame decodes to the end', () => {
-    const command = grabLastFrameCommand('ffmpeg', { source, fromSec: 0, size, output: 'x.png' });
-    expect(command.args).not.toContain('-frames:v');
-    expect(command.args).not.toContain('-ss');
   });
 
   it('the printed frame times are parsed', () => {

@@ -70,11 +70,6 @@ describe('a jump of timestamps', () => {
     const untimed = [0, 1.5, 0.5, 1].map((time) => ({ time, decode: 'N/A' }));
     expect(scanOf(untimed)).toMatchObject({ framesEndSec: 2, isContinuous: true });
   });
-
-  it('stays in other containers, whose times are exact', () => {
-    const scan = scanOf([...frames(0, 2), ...frames(3600, 2)], { container: 'mov' });
-    expect(scan).toMatchObject({ framesEndSec: 3601, isContinuous: true });
-  });
 });
 
 describe('a source without packets', () => {

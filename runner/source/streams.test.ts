@@ -73,11 +73,6 @@ describe('the streams of a source', () => {
     });
   });
 
-  it('a source without video is read with its audio streams', () => {
-    const { video: none, audio: tracks } = read([audio]);
-    expect([none, tracks.map(({ codec }) => codec)]).toEqual([null, ['aac']]);
-  });
-
   it('the length of an FLV file is counted from its start', () => {
     const flv = { format_name: 'flv', start_time: '2.0', duration: '13.0' };
     expect(read([video], flv).durationSec).toBe(11);
@@ -194,28 +189,11 @@ describe('the streams of a source', () => {
     ]);
   });
 
-  it('encrypted subtitles, and images of no language, are named in the warning', () => {
-    const { subtitles, warnings } = read([
-      video,
-      { index: 2, codec_type: 'subtitle', codec_name: 'subrip', codec_tag_string: 'encv' },
-      { index: 3, codec_type: 'subtitle', codec_name: 'dvd_subtitle' },
-    ]);
-    expect(subtitles).toEqual([]);
-    expect(warnings[0]?.message).toMatch(/left out: stream 2 \(subrip\), stream 3 \(dvd_subtitle\)\.$/);
-  });
-
   it('a broadcast begins with its first video or audio, and other containers where they say', () => {
     const data = { index: 2, codec_type: 'data', start_time: '1.0' };
     const streams = [{ ...video, start_time: '9.5' }, { ...audio, start_time: '9.0' }, data];
     expect(read(streams, { format_name: 'mpegts', start_time: '1.0' }).startSec).toBe(9);
     expect(read([data], { format_name: 'mpegts', start_time: '1.0' }).startSec).toBe(1);
     expect(read(streams, { start_time: '1.0' }).startSec).toBe(1);
-  });
-
-  it('the first video stream is taken where none is the default, and images of a timeline never are', () => {
-    const plain = { ...video, disposition: {} };
-    const thumbnails = { ...video, disposition: { timed_thumbnails: 1 } };
-    expect(read([audio, { ...plain, index: 4 }, { ...plain, index: 5 }]).video?.index).toBe(4);
-    expect(read([thumbnails, { ...plain, index: 1 }]).video?.index).toBe(1);
   });
 });

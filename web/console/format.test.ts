@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { agoText, bytesText, doingText, durationText, secondsText } from './format.js';
+import { agoText, bytesText, doingText, durationText } from './format.js';
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 
@@ -18,21 +18,6 @@ it.each([
   [2.5 * day + hour, '3 days'],
 ])('a duration of %i ms is %s', (ms, text) => {
   expect(durationText(ms)).toBe(text);
-});
-
-it.each([
-  [0, '0.00 s'],
-  [420, '0.42 s'],
-  [7500, '7.5 s'],
-  [42_000, '42 s'],
-  [59_700, '1 min 0 s'],
-  [185_000, '3 min 5 s'],
-  [119_700, '2 min 0 s'],
-  [hour - second, '59 min 59 s'],
-  [hour - 300, '1 h'],
-  [hour + 5 * minute, '1 h 5 min'],
-])('the time of a step of %i ms is %s', (ms, text) => {
-  expect(secondsText(ms)).toBe(text);
 });
 
 it.each([

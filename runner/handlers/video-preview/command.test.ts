@@ -47,11 +47,6 @@ describe('the command that makes a preview', () => {
     });
   });
 
-  it('a preview that is shorter than a frame has one', () => {
-    const { args } = previewCommand('ffmpeg', { ...preview, durationSec: 0.02, format: 'webp', output: 'p.webp' });
-    expect(args.slice(args.indexOf('-frames:v'))[1]).toBe('1');
-  });
-
   it('the preview command writes GIF with its own palette', () => {
     expect(previewCommand('ffmpeg', { ...preview, format: 'gif', output: 'made/preview.gif' })).toEqual({
       program: 'ffmpeg',
@@ -97,12 +92,6 @@ describe('the palette of a GIF whose frames are too many for memory', () => {
       'made/preview.gif',
     ]);
   });
-});
-
-it('a preview from the start does not seek', () => {
-  const { args } = previewCommand('ffmpeg', { ...preview, startSec: 0, format: 'webp', output: 'made/preview.webp' });
-  expect(args).not.toContain('-ss');
-  expect(args).toContain('-t');
 });
 
 it('a preview decodes from the frame on that is shown at its start', () => {

@@ -7,8 +7,8 @@ import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/med
 import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { sourceArgs } from '../../tools/ffmpeg.ts';
-import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
-import { copyCaptionsCommand, encodeVideoCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
+import { encodeAudioCommand } from './audio-command.ts';
+import { copyCaptionsCommand, encodeVideoCommand, extractCaptionsCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -183,13 +183,6 @@ describe('the command that encodes video', () => {
     expect(graph?.match(/in_color_matrix=bt709:out_color_matrix=bt709/g)).toHaveLength(2);
   });
 
-  it('wide primaries of SDR are converted once, before the rungs', () => {
-    const graph = graphOf(encode({ matrix: 'bt2020', widePrimaries: 'bt2020', pixelFormat: 'yuv422p10le' }));
-    expect(graph).toContain(
-      ',zscale=min=2020_ncl:rin=limited:tin=709:pin=bt2020:m=709:t=709:p=709:r=limited,sidedata=mode=delete,split=2',
-    );
-  });
-
   it('transparent frames are laid over black before all else', () => {
     const graph = graphOf(encode({ pixelFormat: 'rgba', hasAlpha: true }));
     expect(graph).toMatch(/^\[0:0\]format=gbrap\|gbrap10le\|gbrap12le\|gbrap16le,premultiply=inplace=1,fps=fps=25:/);
@@ -251,43 +244,12 @@ describe('the encoders of several codecs', () => {
     );
   });
 
-  it('HDR that is kept alone is not mapped', () => {
-    const ladder = wide.rungs.filter(({ codec }) => codec !== 'h264');
-    const hdr = { hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' } as const;
-    const command = encode(hdr, undefined, { profile: { ...wide, rungs: ladder }, isEncrypted: false });
-    expect(graphOf(command)).toContain(`trim=end_frame=250,sidedata=mode=delete,split=2[in0][in1];[in0]scale=`);
-    expect(graphOf(command)).not.toMatch(/zscale|tonemap/);
-  });
-
-  it('content light is stated without a display, and a display without content light', () => {
-    const hdr = { hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' } as const;
-    const textOf = (known: Partial<Mastering>) =>
-      encode(hdr, undefined, { profile: wide, isEncrypted: false, mastering: { ...mastering, ...known } }).args.join(
-        ' ',
-      );
-    expect(textOf({ display: null })).toMatch(/:hdr10=1:max-cll=1000,400 .*=2:content-light=1000,400 /);
-    expect(textOf({ contentLight: null })).toMatch(
-      /:hdr10=1:master-display=G\S+0,50\) .*=2:mastering-display=G\S+500\) /,
-    );
-  });
-
   it('encrypted AV1 has no metadata units, which the packager cannot encrypt', () => {
     const args = argsOf({ hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' }, true).args.join(' ');
     expect(args).toContain('-svtav1-params scd=0:irefresh-type=2 -fps_mode');
     expect(args).toContain('master-display=');
   });
-
-  it('SDR is one branch for all codecs, in 8 bits', () => {
-    const command = argsOf({});
-    expect(graphOf(command)).toContain('sidedata=mode=delete,split=3[in0][in1][in2];');
-    expect(command.args.join(' ')).toMatch(/libx265 .* main -pix_fmt yuv420p .*libsvtav1 -preset 8 -pix_fmt yuv420p /);
-    expect(command.args.join(' ')).not.toMatch(/hdr10|mastering/);
-  });
 });
-
-const audioFilters = (layout: string) =>
-  `[0:1]aresample=48000:async=1:first_pts=0,aformat=sample_fmts=fltp:sample_rates=48000:channel_layouts=${layout},apad=whole_len=1024,atrim=end_sample=1024`;
-const filter = (index: number) => `ebur128@track${index}=framelog=verbose:peak=true[out${index}]`;
 
 describe('the command that encodes audio', () => {
   const plan: AudioPlan = {
@@ -321,12 +283,6 @@ describe('the command that encodes audio', () => {
     });
   });
 
-  it('the first two channels are taken where the layout is unknown', () => {
-    const tracks = [{ track: { ...plan, channels: 6, channelLayout: null }, path: 'a.mp4', gainDb: 0 }];
-    const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
-    expect(args[args.indexOf('-af') + 1]).toMatch(/^pan=stereo\|c0=c0\|c1=c1,aresample=/);
-  });
-
   const surround: AudioPlan = { ...plan, channels: 6, channelLayout: '5.1(side)', outputChannels: 6 };
 
   it('a track of 5.1 has three times the bit rate of a stereo one, and a gain comes last', () => {
@@ -334,11 +290,6 @@ describe('the command that encodes audio', () => {
     const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
     expect(args[args.indexOf('-af') + 1]).toMatch(/channel_layouts=5\.1,.*,atrim=end_sample=1024,volume=-2\.5dB$/);
     expect(args.join(' ')).toContain('-b:a 384000 -ac 6');
-  });
-
-  it('tracks are measured by one decode, as they will be encoded', () => {
-    const { args } = measureAudioCommand('ffmpeg', { source, tracks: [plan, surround], samples: 1024, profile });
-    expect(graphOf({ args })).toBe(`${audioFilters('stereo')},${filter(0)};${audioFilters('5.1')},${filter(1)}`);
   });
 });
 
@@ -368,26 +319,4 @@ it('captions are read by a filter that opens the copy by one demuxer, at times f
       ...words('-map_metadata -1 -map_chapters -1 -map 0:s:0 -c:s webvtt -t 20.000 -f webvtt made/text/text_und.vtt'),
     ],
   });
-});
-
-const subtitlesOf = (streamIndex: number) => ({
-  id: `text_${streamIndex}`,
-  streamIndex,
-  isCea608: false,
-  language: null,
-  name: '',
-  isForced: false,
-  isHearingImpaired: false,
-});
-
-const webvttOf = (stream: number) =>
-  `-map 0:${stream} -map_metadata -1 -map_chapters -1 -c:s webvtt -t 20.000 -f webvtt made/text/${stream}.vtt`;
-
-it('every subtitle track is written by one pass over the source', () => {
-  const source = { path: 'source', video, audio: [audio] };
-  const tracks = [2, 3].map((stream) => ({ track: subtitlesOf(stream), path: `made/text/${stream}.vtt` }));
-  const { args } = extractSubtitlesCommand('ffmpeg', { source, tracks, durationSec: 20 });
-  expect(args.slice(args.indexOf('-i') + 2)).toEqual(
-    words(`source ${webvttOf(2)} ${webvttOf(3)} -map 0:0 -map 0:1 -c copy -f null -`).slice(1),
-  );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
-import { checkFrames, planAudioFrames, planFrames, shorterWarnings } from './frame-span.ts';
+import { planAudioFrames, planFrames, shorterWarnings } from './frame-span.ts';
 
 const ten: PacketTotals = {
   frames: 250,
@@ -61,23 +61,11 @@ describe('the frames of a stream', () => {
     ]);
   });
 
-  it('the length of a file may be stated for its audio', () => {
-    expect(planFrames(sourceOf(null, 12), { ...ten, audioEndSec: 12 }).missing.sec).toBe(0);
-    expect(planFrames(sourceOf(12, 12), { ...ten, audioEndSec: 12 }).missing.sec).toBe(2);
-  });
-
   it('a gap of over 30 s without video and audio is corrupt input', () => {
     expect(() => planFrames(sourceOf(10), { ...ten, longestGapSec: 31 })).toThrow(
       expect.objectContaining({ code: 'corrupt_input', message: expect.stringContaining('a gap of 31 s') }),
     );
     expect(planFrames(sourceOf(10), { ...ten, longestGapSec: 30 }).frames).toBe(250);
-  });
-
-  it('frames that could not be decoded are compared with the plan', () => {
-    const span = planFrames(sourceOf(10), ten);
-    expect(checkFrames(248, span, sourceOf(10))).toEqual([]);
-    expect(checkFrames(246, span, sourceOf(10))).toMatchObject([{ code: 'shorter_than_stated' }]);
-    expect(() => checkFrames(240, span, sourceOf(10))).toThrow(expect.objectContaining({ code: 'corrupt_input' }));
   });
 });
 
@@ -86,13 +74,6 @@ describe('the frames of audio alone', () => {
   const grid = { rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 };
   const plan = (fileSec: number | null, more = {}) =>
     planAudioFrames({ stated: { videoSec: null, fileSec } }, { ...audio, ...more }, grid);
-
-  it('the packets decide, whatever a header states', () => {
-    for (const fileSec of [10, 3, null]) {
-      expect(plan(fileSec)).toEqual({ frames: 470, missing: { sec: 0, share: 0 } });
-    }
-    expect(() => plan(10, { longestGapSec: 31 })).toThrow('a gap of 31 s');
-  });
 
   it('audio that lacks over 2 % of its stated length is corrupt where the file was cut off', async () => {
     await expect(shorterWarnings(plan(10.3), cut)).rejects.toThrow('cut off: 0.3 s');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sourceArgs } from '../../../tools/ffmpeg.ts';
-import { cutCommand, encodeChunkCommand, parseFirstTime } from './commands.ts';
+import { cutCommand, encodeChunkCommand } from './commands.ts';
 
 const words = (text: string) => text.split(' ');
 const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
@@ -49,28 +49,6 @@ describe('the command that cuts', () => {
       ...copied(1, { toSec: '123.400000' }),
       ...copied(2, { toSec: '183.400000', ss: '-ss 110 ', offset: 120 }),
     ]);
-  });
-
-  it('a cut never begins before the source', () => {
-    const cuts = [outputOf(0, { fromSec: null, toSec: 62 }), outputOf(1, { fromSec: 0.5, toSec: 122 })];
-    const { args } = cutCommand('ffmpeg', { ...source, startSec: 0, container: 'mov', cuts });
-    expect(args.slice(args.indexOf('source') + 1)).toEqual([
-      ...copied(0, { toSec: '62.000000' }),
-      ...copied(1, { toSec: '122.000000' }),
-    ]);
-  });
-
-  it.each([
-    [
-      'a part that begins at 122.5 s',
-      '#tb 0: 1/12800\n0,    1567360,    1568000,      512,     5130, 0x8e3d2b1c\n',
-      122.5,
-    ],
-    ['a part of negative times', '#tb 0: 1001/30000\n0,   -2,   -1,  1, 5130, 0x8e3d2b1c, S=1, 8\n', -1001 / 30_000],
-    ['a part without a time base', '0,    1567360,    1568000,      512,     5130, 0x8e3d2b1c\n', null],
-    ['a part without packets', '#software: Lavf59.27.100\n#tb 0: 1/12800\n#codec_id 0: h264\n', null],
-  ])('the first time is read of %s', (_, document, sec) => {
-    expect(parseFirstTime(document)).toBe(sec);
   });
 });
 

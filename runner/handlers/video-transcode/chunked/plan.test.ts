@@ -4,7 +4,7 @@ import { jobTypes } from '#domain/job-types/index.ts';
 import { namedProfileSchema } from '#domain/media/profiles.ts';
 import type { PublishContext } from '../../job-handler.ts';
 import type { PlannedStream } from '../encode.ts';
-import { chunkedRev, chunkOf, cutsOf, encodePlanSchema } from './plan.ts';
+import { chunkedRev, cutsOf, encodePlanSchema } from './plan.ts';
 
 const plan = encodePlanSchema.parse({
   v: 1,
@@ -192,18 +192,6 @@ describe('the cuts of a source', () => {
   });
 });
 
-const chunkIn = (unit: object) => chunkOf({ unit } as never, plan);
-
-describe('the chunk of a task', () => {
-  it('is the one that its unit names', () => {
-    expect(chunkIn({ kind: 'chunk', chunk: 0 })).toEqual({ chunk: plan.chunks[0], index: 0 });
-  });
-
-  it.each([{ kind: 'chunk', chunk: 1 }, { kind: 'finish' }])('of %j is refused', (unit) => {
-    expect(() => chunkIn(unit)).toThrow(`expected one of 1 chunks, found ${JSON.stringify(unit)}`);
-  });
-});
-
 describe('the revision of a chunked encode', () => {
   it('the revision of a chunked encode differs for every input that decides its output: plan, options, profile, source, key and tools', () => {
     const rev = revOf(asked);
@@ -224,15 +212,6 @@ describe('the revision of a chunked encode', () => {
         return revOf(after) !== rev;
       }),
     );
-  });
-
-  it('the revision of a chunked encode differs between a clear and an encrypted stream, and between two jobs over a source without an ETag', () => {
-    const clear = { ...asked, context: { ...asked.context, encryption: null as never } };
-    expect(revOf(clear)).not.toBe(revOf(asked));
-    const { after } = changed('/context/task/source/etag', null);
-    const other = structuredClone(after);
-    other.context.task.job_id = '00000000-0000-4000-8000-000000000002';
-    expect(revOf(other)).not.toBe(revOf(after));
   });
 
   it('C13.32: a rerun has a revision of its own, which all of its attempts share', () => {
