@@ -262,7 +262,6 @@ describe('the form of errors', () => {
 
   it.each([
     ['a header over the limit', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['no HTTP at all', 'hello\r\n\r\n', 400],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two lengths', 'POST /api/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
   ])('C22.25: %s is answered with a status', async (_, bytes, status) => {

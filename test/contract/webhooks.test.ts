@@ -27,7 +27,7 @@ const secret = 'a webhook secret of the tests';
 const status =
   (code: number): Answer =>
   (response) =>
-    void response.writeHead(code).end();
+    void response.writeHead(code, { location: '/elsewhere' }).end();
 
 /** Answers each path as the test says; 200 by default. */
 async function startReceiver() {

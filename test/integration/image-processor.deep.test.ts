@@ -49,20 +49,6 @@ it('C20.14: an image that takes too long is refused by itself, and its neighbour
   expect((await images.make(sourceOf(little), small)).length).toBeGreaterThan(0);
 }, 30_000);
 
-it('C20.15: a client that is not alone leaves a processor to the images of others', async () => {
-  const images = open({});
-  const [large, little] = [await noise(1024, 1024), await noise(32, 32)];
-  await images.make(sourceOf(little), small);
-  const ends: string[] = [];
-  const first = { client: 'a', hasOthers: () => true };
-  const many = Array.from({ length: availableParallelism() + 1 }, () =>
-    images.make(sourceOf(large), { ...slow, width: 1024, height: 1024 }, first).then(() => ends.push('a')),
-  );
-  await images.make(sourceOf(little), small, { client: 'b' }).then(() => ends.push('b'));
-  expect(ends).toEqual(['b']);
-  await Promise.all(many);
-}, 60_000);
-
 /** A source, what is made of it, and how long that takes here and now. */
 async function timedImage() {
   const source = await noise(256, 256);

@@ -80,16 +80,6 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
   });
 
   describe('objects', () => {
-    it('the raw path reads one object after another over one connection', async () => {
-      const seen: string[] = [];
-      const from = await openAt((socket, { connection, request }) => {
-        seen.push(`${connection}.${request}`);
-        whole(socket);
-      });
-      for (let n = 0; n < 5; n++) expect((await read(from))?.equals(body)).toBe(true);
-      expect(seen).toEqual(['1.1', '1.2', '1.3', '1.4', '1.5']);
-    });
-
     it.each([1, 3, 50, 199, 200, 201, 5000])(
       'the raw path reads an answer that comes in pieces of %d bytes at first',
       async (size) => {
