@@ -54,6 +54,12 @@ const leaseEnd = (parameter: string) =>
   `case when ${parameter}::float8 = 'infinity' then 'infinity'::timestamptz
         else now() + ${parameter}::float8 * interval '1 millisecond' end`;
 
+const keepRuns = `
+  insert into attempt_runs (job_id, attempt, pod, run)
+  select $1, $2, run ->> 'pod', run from jsonb_array_elements($3::jsonb) as runs (run) where run ->> 'pod' is not null
+  on conflict (job_id, attempt, pod) do update set run = excluded.run`;
+const keptRuns = 'select run from attempt_runs where job_id = $1 and attempt = $2';
+
 const claim = `
   update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
     not_before = null, waiting_reason = null, started_at = coalesce(started_at, now()), claimed_at = now()
@@ -166,6 +172,17 @@ export class AttemptStore extends BatchRows {
     reason: WaitingReason | null,
   ): Promise<void> {
     await this.database.pool.query(writeWaiting, [jobIds, attempt, toJson(reason), activeStatuses]);
+  }
+
+  /** Keeps what pods of an attempt ran, before they are deleted; a later report of a pod replaces the earlier one. */
+  async keepRuns({ jobId, attempt }: CurrentAttempt, runs: readonly UnitRun[]): Promise<void> {
+    await this.database.pool.query(keepRuns, [jobId, attempt, toJson(runs)]);
+  }
+
+  /** What was kept of an attempt. */
+  async keptRuns({ jobId, attempt }: CurrentAttempt): Promise<UnitRun[]> {
+    const { rows } = await this.database.pool.query<{ run: UnitRun }>(keptRuns, [jobId, attempt]);
+    return rows.map(({ run }) => run);
   }
 
   /** Records that the object storage does not answer; repeated every few seconds while that is so. */

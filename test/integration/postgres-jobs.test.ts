@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { type JobPhase, jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
@@ -10,6 +11,22 @@ import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtur
 import { describeStores } from './postgres-servers.ts';
 
 const leaseMs = 60_000;
+
+/** A chunk's run of one step. */
+const unitRun = (pod: string | null, processorMs: number): UnitRun => ({
+  unit: 'chunk',
+  chunk: 0,
+  pod,
+  steps: [
+    {
+      step: 'process',
+      started_at: new Date(0).toISOString(),
+      duration_ms: 9,
+      processor_ms: processorMs,
+      code: null,
+    },
+  ],
+});
 
 describeStores('the job store', (c) => {
   describe('insertOrFind', () => {
@@ -220,6 +237,18 @@ describeStores('the job store', (c) => {
       await c.jobs.claim({ jobId: second ?? '', attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
       expect(await ofPool()).toMatchObject([{ pending: 1, retry: 1 }]);
       expect((await ofPool())[0]?.oldestSeconds).toBeGreaterThanOrEqual(0);
+    });
+
+    test('what deleted pods of an attempt ran is kept once a pod, the last report of it, for that attempt alone', async () => {
+      const jobId = (await c.jobs.insertOrFind(newJob())).job.id;
+      await c.jobs.keepRuns({ jobId, attempt: 1 }, [unitRun('a', 1), unitRun(null, 5)]);
+      await c.jobs.keepRuns({ jobId, attempt: 1 }, [unitRun('a', 2), unitRun('b', 3)]);
+      const kept = await c.jobs.keptRuns({ jobId, attempt: 1 });
+      expect(kept.toSorted((x, y) => String(x.pod).localeCompare(String(y.pod)))).toEqual([
+        unitRun('a', 2),
+        unitRun('b', 3),
+      ]);
+      expect(await c.jobs.keptRuns({ jobId, attempt: 2 })).toEqual([]);
     });
 
     test('claimed jobs are counted by queue, until they have ended', async () => {

@@ -20,12 +20,12 @@ import { type AdoptPorts, applyAdopt } from './adopt.ts';
 import { concludeAndClaim, type ConcludeDependencies, failIfRefused, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Outcome } from './outcome.ts';
-import { type RunCaches, unitRunsOf } from './unit-runs.ts';
+import { allRunsOf, keepRunsOf, type RunCaches } from './unit-runs.ts';
 
 /** What the actions of a plan need. */
 export interface ApplyPorts extends AdoptPorts {
   readonly client: KubeClient;
-  readonly jobs: Pick<JobStore, 'report' | 'recordWaiting'>;
+  readonly jobs: Pick<JobStore, 'report' | 'recordWaiting' | 'keepRuns' | 'keptRuns'>;
   readonly caches: AdoptPorts['caches'] & RunCaches;
   readonly conclusion: ConcludeDependencies;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
@@ -62,7 +62,10 @@ const actions: Actions = {
     await deleteKeySecrets(observed.mediaJob, rowOf(observed), ports);
     return 'continue';
   },
-  deleteJob: ({ job }, _, { client }) => remove(batchJobs, job, client),
+  deleteJob: async ({ job }, { row }, ports): Promise<Outcome> => {
+    if (row !== null) await keepRunsOf(row, job.metadata.name ?? '', ports);
+    return remove(batchJobs, job, ports.client);
+  },
   deleteMediaJob: (_, { mediaJob }, { client }) => remove(mediaJobs, mediaJob, client),
   concludeAttempt: applyEnd,
   failJob: applyEnd,
@@ -119,10 +122,11 @@ async function applyEnd(
 ): Promise<Outcome> {
   const row = rowOf(observed);
   const { current, mediaJob } = observed;
-  const { caches, conclusion, slots } = ports;
+  const { conclusion, slots } = ports;
   const { creationTimestamp } = current.job?.metadata ?? {};
   const begunAt = creationTimestamp === undefined ? null : new Date(creationTimestamp);
-  const attempt = { row, begunAt, units: unitRunsOf(row, caches), isOfOtherVersion: isOfOtherVersion(row, ports) };
+  const units = await allRunsOf(row, ports);
+  const attempt = { row, begunAt, units, isOfOtherVersion: isOfOtherVersion(row, ports) };
   const { next } =
     action.do === 'concludeAttempt'
       ? await concludeAndClaim(attempt, action.end, conclusion)

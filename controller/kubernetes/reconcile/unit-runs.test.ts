@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { StepRun } from '#domain/work/unit-run.ts';
+import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
 import type { ContainerSnapshot, PodSnapshot } from '../snapshots/pod.ts';
-import { unitRunsOf } from './unit-runs.ts';
+import { allRunsOf, keepRunsOf, unitRunsOf } from './unit-runs.ts';
 import { unitsAnnotation } from '../snapshots/units.ts';
 
 const row = { id: 'job', attempt: 2, type: 'video:transcode' } as const;
@@ -58,4 +58,26 @@ it('a step that was killed has the times of the kubelet, and one without times i
     { unit: 'split', chunk: null, pod: 'a', steps },
   ]);
   expect(runsOf({ 'mj-job-2': [pod('a', [empty])] })).toMatchObject([{ steps }]);
+});
+
+it('what the pods of a deleted chunk Job ran counts at the end of the attempt, each pod once', async () => {
+  const report = JSON.stringify({ type: 'result', error: null, steps: [run] });
+  const pods: Record<string, PodSnapshot[]> = {
+    'mj-job-2': [pod('split', [ended(report)])],
+    'mj-job-2-c': [pod('first', [ended(report)])],
+  };
+  const caches = { job: () => null, podsOf: (name: string) => pods[name] ?? [] };
+  const kept = new Map<string | null, UnitRun>();
+  const jobs = {
+    keepRuns: async (_: object, runs: readonly UnitRun[]) => runs.forEach((each) => kept.set(each.pod, each)),
+    keptRuns: async () => [...kept.values()],
+  };
+  await keepRunsOf(row, 'mj-job-2-c', { caches, jobs });
+  // The cache shows the deleted Job for a while, and a later round has other pods.
+  expect((await allRunsOf(row, { caches, jobs })).map((each) => each.pod)).toEqual(['split', 'first']);
+  pods['mj-job-2-c'] = [pod('second', [ended(report)])];
+  expect((await allRunsOf(row, { caches, jobs })).map((each) => each.pod)).toEqual(['first', 'split', 'second']);
+  await keepRunsOf(row, 'mj-job-1-c', { caches, jobs });
+  await keepRunsOf({ ...row, type: 'video:cover' }, 'mj-job-2', { caches, jobs });
+  expect([...kept.keys()]).toEqual(['first']);
 });

@@ -1,6 +1,7 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { parseReport } from '#domain/work/report.ts';
 import { type StepRun, stepRunSchema, type UnitRun } from '#domain/work/unit-run.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import { unitJobsOf } from '../snapshots/names.ts';
 import type { ContainerSnapshot } from '../snapshots/pod.ts';
@@ -23,6 +24,31 @@ export function unitRunsOf(row: Pick<Job, 'id' | 'attempt' | 'type'>, caches: Ru
       }))
       .filter(({ steps }) => steps.length > 0);
   });
+}
+
+interface RunPorts {
+  readonly caches: RunCaches;
+  readonly jobs: Pick<JobStore, 'keepRuns' | 'keptRuns'>;
+}
+
+type Attempt = Pick<Job, 'id' | 'attempt' | 'type'>;
+
+/** Keeps what the pods of a Job ran that is deleted while its attempt may go on in other Jobs. */
+export async function keepRunsOf(row: Attempt, name: string, { caches, jobs }: RunPorts): Promise<void> {
+  const names = unitJobsOf(row).map((unit) => unit.name);
+  if (names.length === 1 || !names.includes(name)) return;
+  const pods = new Set<string | null>(caches.podsOf(name).map(({ metadata }) => metadata.name ?? ''));
+  const runs = unitRunsOf(row, caches).filter(({ pod }) => pods.has(pod));
+  if (runs.length > 0) await jobs.keepRuns({ jobId: row.id, attempt: row.attempt }, runs);
+}
+
+/** What the pods of an attempt ran, those of deleted Jobs included. */
+export async function allRunsOf(row: Attempt, { caches, jobs }: RunPorts): Promise<UnitRun[]> {
+  const runs = unitRunsOf(row, caches);
+  if (unitJobsOf(row).length === 1) return runs;
+  const pods = new Set(runs.map(({ pod }) => pod));
+  const kept = await jobs.keptRuns({ jobId: row.id, attempt: row.attempt });
+  return [...kept.filter(({ pod }) => !pods.has(pod)), ...runs];
 }
 
 /** As the runner reported it; of one that was killed the times that the kubelet knows, which are whole seconds. */
