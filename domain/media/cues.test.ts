@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tidyCues } from './cues.ts';
+import { mergedCues, tidyCues } from './cues.ts';
 
 const cue = (second: number, text: string) => `00:0${second}.000 --> 00:0${second + 1}.000\n${text}\n`;
 const document = (...texts: readonly string[]) =>
@@ -30,4 +30,14 @@ it('cues without text are left out, whether they draw or are empty', () => {
   const written = `WEBVTT\n\n${cue(0, 'm 0 0 l 100 0 b 1 2 3 4 5 6')}\n${cue(1, String.raw`\h`)}\n${cue(2, 'text')}`;
   expect(tidyCues(written)).toBe(`WEBVTT\n\n${cue(2, 'text')}`);
   expect(tidyCues('WEBVTT\n')).toBe('WEBVTT\n');
+});
+
+it('cues that were left out are taken from another reading, in their place', () => {
+  const sure = document('one', 'two', 'three').replace(cue(1, 'two'), '').replace('\n\n\n', '\n\n');
+  expect(mergedCues(sure, document('ONE', 'TWO', 'THREE'))).toBe(document('one', 'TWO', 'three'));
+});
+
+it('of two cues with one time, of which one was left out, both are taken from the other reading', () => {
+  const other = `WEBVTT\n\n${cue(0, 'ONE')}\n${cue(0, 'TWO')}`;
+  expect(mergedCues(document('one'), other)).toBe(other);
 });

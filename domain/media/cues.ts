@@ -17,6 +17,24 @@ export function tidyCues(webvtt: string): string {
   return [`${head.join('\n').trimEnd()}\n`, ...shown].join('\n');
 }
 
+/**
+ * The cues of `more`, of which those of a time that `sure` has whole are taken from there: the same subtitles, read as
+ * two encodings of text.
+ */
+export function mergedCues(sure: string, more: string): string {
+  const [, ...sureCues] = blocksOf(sure.split('\n'));
+  const [head = [], ...cues] = blocksOf(more.split('\n'));
+  const byTime = Map.groupBy(sureCues, ([times = '']) => times);
+  const counts = Map.groupBy(cues, ([times = '']) => times);
+  const merged = cues.map((cue) => {
+    const [times = ''] = cue;
+    const known = byTime.get(times) ?? [];
+    const all = counts.get(times) ?? [];
+    return known.length === all.length ? (known[all.indexOf(cue)] ?? cue) : cue;
+  });
+  return [head, ...merged].map((block) => block.join('\n')).join('\n');
+}
+
 /** The lines before the first cue, and of each cue. */
 function blocksOf(lines: readonly string[]): string[][] {
   const blocks: string[][] = [[]];

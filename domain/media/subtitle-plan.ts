@@ -7,6 +7,8 @@ export interface SubtitleSource {
   readonly streamIndex: number;
   /** Whether they are CEA-608 captions (ANSI/CTA-608-E), of which the first channel is read. */
   readonly isCea608: boolean;
+  /** Whether lengths stand before its text (3GPP timed text), which another encoding would make wrong. */
+  readonly hasLengths?: boolean;
   readonly language: string | undefined;
   readonly title: string | undefined;
   /** Shown to everyone: signs and foreign speech. */

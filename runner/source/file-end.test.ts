@@ -10,10 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
-async function isCut(container: string, bytes: Buffer): Promise<boolean> {
+async function isCut(container: string, bytes: Buffer, missingShare = 0.1): Promise<boolean> {
   const path = join(dir, 'source');
   await writeFile(path, bytes);
-  return isCutOff(path, container);
+  return isCutOff(path, container, missingShare);
 }
 
 const bytesOf = (hex: string) => Buffer.from(hex.replaceAll(' ', ''), 'hex');
@@ -51,6 +51,29 @@ function flv(dataBytes: number, stated = 11 + dataBytes, type = 9): Buffer {
   tag.writeUInt32BE(stated, 11 + dataBytes);
   return Buffer.concat([head, tag]);
 }
+
+/** A box of a movie fragment. */
+const fragment = (type: 'moof' | 'mdat') => {
+  const bytes = box(50);
+  bytes.write(type, 4, 'latin1');
+  return bytes;
+};
+
+describe('a recording in fragments', () => {
+  const ten = Buffer.concat([
+    box(24),
+    ...Array.from({ length: 10 }, () => [fragment('moof'), fragment('mdat')]).flat(),
+  ]);
+
+  it.each([
+    ['its last fragment', ten.subarray(0, -20), 0.1, false],
+    ['the end of its last box of a fragment', ten.subarray(0, -60), 0.1, false],
+    ['more than its last fragment', ten.subarray(0, -20), 0.3, true],
+    ['nothing', ten, 0.3, false],
+  ])('that lacks %s is cut off only where it lacks more than that', async (_, bytes, missingShare, expected) => {
+    expect(await isCut('mov', bytes, missingShare)).toBe(expected);
+  });
+});
 
 describe('a file that was cut off', () => {
   it.each([

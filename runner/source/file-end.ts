@@ -74,8 +74,25 @@ async function isCutInTag({ sizeBytes, read }: File): Promise<boolean> {
   return !tagTypes.includes(head[0] ?? 0) || tagHeadBytes + head.readUIntBE(1, 3) !== size;
 }
 
-const checks: Readonly<Record<string, (file: File) => Promise<boolean>>> = {
-  mov: async (file) => isCutBy(boxEnd, file),
+/** Fragments differ in length; that they differ by more is rare. */
+const fragmentRatioMax = 1.5;
+
+/**
+ * MP4: a recorder that writes fragments loses the last one alone when it stops working, which is what fragments are
+ * for. Such a file is cut off where it lacks more.
+ */
+async function isCutInBox(file: File, missingShare: number): Promise<boolean> {
+  let fragments = 0;
+  const counted: EndOfPart = async (of, at) => {
+    if ((await of.read(at + 4, 4)).toString('latin1') === 'moof') fragments += 1;
+    return boxEnd(of, at);
+  };
+  const isCut = await isCutBy(counted, file);
+  return isCut && (fragments === 0 || missingShare * fragments > fragmentRatioMax);
+}
+
+const checks: Readonly<Record<string, (file: File, missingShare: number) => Promise<boolean>>> = {
+  mov: isCutInBox,
   mxf: async (file) => isCutBy(klvEnd, file),
   matroska: async (file) => isCutBy(elementEnd, file),
   flv: isCutInTag,
@@ -86,13 +103,15 @@ const checks: Readonly<Record<string, (file: File) => Promise<boolean>>> = {
 /**
  * Whether the file at `path` ends early, as far as its container shows that. ffmpeg ignores the length in the header of
  * an AVI or ASF file without its end.
+ *
+ * @param missingShare how much of the length that it states is not there
  */
-export async function isCutOff(path: string, container: string): Promise<boolean> {
+export async function isCutOff(path: string, container: string, missingShare: number): Promise<boolean> {
   const check = checks[container];
   if (check === undefined) return false;
   await using handle = await open(path);
   const { size: sizeBytes } = await handle.stat();
-  return await check({ sizeBytes, read: readerOf(handle) });
+  return await check({ sizeBytes, read: readerOf(handle) }, missingShare);
 }
 
 function readerOf(handle: FileHandle): File['read'] {

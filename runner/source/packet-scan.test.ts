@@ -34,6 +34,21 @@ describe('the packets of a source', () => {
     expect(scan).toMatchObject({ frames: 4, packets: 10, framesEndSec: 2, audioEndSec: 3, isContinuous: true });
   });
 
+  it('before the first key frame, in the order of decoding or of display, cannot be decoded', () => {
+    const key = { time: 2, flags: 'K_' };
+    const after = frames(2.5, 4);
+    expect(scanOf([...frames(0, 4), key, ...after]).framesBeforeKey).toBe(4);
+    expect(scanOf([key, ...frames(1, 2), ...after]).framesBeforeKey).toBe(2);
+    expect(scanOf([key, ...after]).framesBeforeKey).toBe(0);
+    expect(scanOf([{ time: 0, flags: 'KD' }, ...frames(0.5, 4), key]).framesBeforeKey).toBe(0);
+    expect(scanOf(frames(0, 4)).framesBeforeKey).toBe(0);
+  });
+
+  it('of each audio stream have a span', () => {
+    const scan = scanOf([...frames(0, 8), ...frames(1, 2, { stream: 1 })]);
+    expect([...scan.audioSpans]).toEqual([[1, { fromSec: 1, toSec: 2 }]]);
+  });
+
   it('begin to be decoded at key frames, at most once a second', () => {
     const keys = [0, 0.5, 1, 1.9, 2.2].map((time) => ({ time, flags: 'K_' }));
     expect(scanOf([...keys, { time: 4, flags: '__' }, { stream: 1, time: 5, flags: 'K_' }]).keyTimesSec).toEqual([

@@ -22,6 +22,15 @@ export interface PacketScan extends PacketTotals {
   readonly keyTimesSec: readonly number[];
   /** Whether every part of the source has the same times when it is read by itself: no jump and no edit. */
   readonly isContinuous: boolean;
+  /** Frames that precede the first key frame, in the order of decoding or of display, and cannot be decoded. */
+  readonly framesBeforeKey: number;
+  /** When the packets of each audio stream begin and end, in seconds from the start of the file, by its index. */
+  readonly audioSpans: ReadonlyMap<number, AudioSpan>;
+}
+
+export interface AudioSpan {
+  readonly fromSec: number;
+  readonly toSec: number;
 }
 
 const keyDistanceSecMin = 1;
@@ -56,6 +65,9 @@ export class PacketScanner {
   readonly #close: (packet: PacketTime) => number;
   readonly #timeline = new PacketTimeline();
   readonly #keyTimesSec: number[] = [];
+  readonly #audioSpans = new Map<number, AudioSpan>();
+  #firstKeySec: number | null = null;
+  #framesBeforeKey = 0;
   #isContinuous = true;
   #packets = 0;
 
@@ -70,10 +82,12 @@ export class PacketScanner {
     const packet = parsePacketTime(line);
     if (packet === null) return;
     const isVideo = packet.streamIndex === this.#source.video?.streamIndex;
+    if (isVideo && packet.isKey) this.#firstKeySec ??= packet.timeSec;
     if (packet.isDiscarded) {
       if (isVideo) this.#isContinuous = false;
       return;
     }
+    if (isVideo && packet.timeSec < (this.#firstKeySec ?? Number.POSITIVE_INFINITY)) this.#framesBeforeKey += 1;
     const closedSec = this.#close(packet);
     if (closedSec !== packet.timeSec) this.#isContinuous = false;
     const timeSec = closedSec - this.#source.startSec;
@@ -81,11 +95,19 @@ export class PacketScanner {
       this.#timeline.addFrame(timeSec, packet.durationSec);
       const isApart = timeSec - (this.#keyTimesSec.at(-1) ?? Number.NEGATIVE_INFINITY) >= keyDistanceSecMin;
       if (packet.isKey && isApart) this.#keyTimesSec.push(timeSec);
-    } else if (this.#audio.has(packet.streamIndex)) this.#timeline.addAudio(timeSec, packet.durationSec);
-    else return;
+    } else if (this.#audio.has(packet.streamIndex)) {
+      this.#timeline.addAudio(timeSec, packet.durationSec);
+      this.#addToSpan(packet.streamIndex, { fromSec: timeSec, toSec: timeSec + packet.durationSec });
+    } else return;
     this.#packets += 1;
     if (this.#packets > packetsMax)
       throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
+  }
+
+  #addToSpan(streamIndex: number, { fromSec, toSec }: AudioSpan): void {
+    const span = this.#audioSpans.get(streamIndex) ?? { fromSec, toSec };
+    const widened = { fromSec: Math.min(span.fromSec, fromSec), toSec: Math.max(span.toSec, toSec) };
+    this.#audioSpans.set(streamIndex, widened);
   }
 
   /** @throws KnownProblem `corrupt_input` when there was no packet of the video, or of the audio without one */
@@ -93,7 +115,14 @@ export class PacketScanner {
     const totals = this.#timeline.totals();
     if ((this.#source.video === null ? totals.packets : totals.frames) === 0)
       throw new KnownProblem(unreadable.code, unreadable.message);
-    return { ...totals, keyTimesSec: this.#keyTimesSec, isContinuous: this.#isContinuous };
+    return {
+      ...totals,
+      keyTimesSec: this.#keyTimesSec,
+      // Where none is marked, the container does not say.
+      framesBeforeKey: this.#firstKeySec === null ? 0 : this.#framesBeforeKey,
+      isContinuous: this.#isContinuous,
+      audioSpans: this.#audioSpans,
+    };
   }
 }
 

@@ -28,6 +28,7 @@ export function readSubtitleStreams(streams: readonly FfprobeStream[]): {
     subtitles: all.filter(isText).map(({ index, codec_name: codec, disposition, tags }) => ({
       streamIndex: index,
       isCea608: codec === captionCodec,
+      ...(codec === 'mov_text' ? { hasLengths: true } : {}),
       language: tags['language'] ?? tags['LANGUAGE'],
       title: tags['title'],
       isForced: disposition['forced'] === 1,

@@ -123,3 +123,25 @@ describe('audio whose parameters change on the way', () => {
     expect(made.results.audio_tracks[0]?.loudness?.integrated_lufs).toBeCloseTo(-16, 0);
   });
 });
+
+describe('audio that does not cover its video', () => {
+  it('C16.17: an audio track that ends before the video has a warning', async () => {
+    const source = await sample(
+      'short-audio.mp4',
+      `-f lavfi -i testsrc2=size=320x180:rate=25:duration=4 -f lavfi -i sine=300:sample_rate=48000:duration=3 ${x264} -c:a aac`,
+    );
+    const made = await streamed(source);
+    const { halves } = await heard(await trackOf(made.rig, made.results), [300]);
+    expect(halves).toEqual([300, 300, 300, 300, 300, 300, 0, 0]);
+    expect(made.warnings).toEqual(['audio_shorter_than_video']);
+  });
+
+  it('C16.17: a broadcast whose audio gets another PID has a warning for each of its tracks', async () => {
+    const parts = [
+      await partOf('pid-1.ts', 300, '-c:a aac -ac 2 -streamid 1:257'),
+      await partOf('pid-2.ts', 600, '-c:a aac -ac 2 -streamid 1:300 -output_ts_offset 4'),
+    ];
+    const made = await streamed(await joined('pids.ts', parts));
+    expect(made.warnings).toEqual(['audio_shorter_than_video', 'audio_shorter_than_video']);
+  });
+});

@@ -148,6 +148,8 @@ interface SubtitleExtract {
   readonly tracks: readonly Output<SubtitlePlan>[];
   /** Of the video; later cues are left out. */
   readonly durationSec: number;
+  /** Of their text, where it is not UTF-8. */
+  readonly encoding?: string;
 }
 
 /**
@@ -156,7 +158,7 @@ interface SubtitleExtract {
  */
 export function extractSubtitlesCommand(
   program: string,
-  { source: { path: input, video, audio }, tracks, durationSec }: SubtitleExtract,
+  { source: { path: input, video, audio }, tracks, durationSec, encoding }: SubtitleExtract,
 ): Command {
   const webvtt = ['-c:s', 'webvtt', '-t', durationSec.toFixed(3), '-f', 'webvtt'];
   const outputs = tracks.flatMap(({ track, path }) => {
@@ -166,7 +168,12 @@ export function extractSubtitlesCommand(
   const others = [video.streamIndex, ...audio.map(({ streamIndex }) => streamIndex)];
   return {
     program,
-    args: [...quietArgs, ...inputArgs(input), ...outputs, ...readAlongArgs(others)],
+    args: [
+      ...quietArgs,
+      ...inputArgs(input, 0, encoding === undefined ? [] : ['-sub_charenc:s', encoding]),
+      ...outputs,
+      ...readAlongArgs(others),
+    ],
   };
 }
 

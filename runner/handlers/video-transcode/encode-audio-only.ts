@@ -26,7 +26,9 @@ export async function encodeAudioOnly(source: AudioOnlySource, context: StepCont
   const grid = audioGridOf(profile);
   const span = planAudioFrames(source, packets, grid);
   const { frames } = span;
-  const warnings = await shorterWarnings(span, () => isCutOff(context.workspace.at(source.path), source.container));
+  const warnings = await shorterWarnings(span, () =>
+    isCutOff(context.workspace.at(source.path), source.container, span.missing.share),
+  );
   const durationSec = framesSec(frames, grid.rate);
   reporter.phase('encoding');
   await makeEncodedFolders(context);

@@ -16,7 +16,7 @@ import { isMade } from './clear-parts.ts';
 import { encodeVideo } from './encode-video.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
 import { audioTrackOf, type Encoded, encodedFile, encodedFolder, textTrackOf, videoTrackOf } from './encoded.ts';
-import { type FrameSpan, planFrames, shorterWarnings } from './frame-span.ts';
+import { beginWarnings, type FrameSpan, planFrames, shorterWarnings, silentWarnings } from './frame-span.ts';
 import { tuneRungs } from './quality/tune.ts';
 import { extractSubtitles } from './subtitles.ts';
 import { makeStoryboard } from './storyboard.ts';
@@ -47,15 +47,18 @@ export async function planStream(source: VideoSource, context: StepContext): Pro
   const grid = gridOf(source.video.rate, profile);
   const span = planFrames(source, packets);
   refuseTooLong(span.durationSec);
-  const shorter = await shorterWarnings(span, () => isCutOff(context.workspace.at(source.path), source.container));
+  const shorter = await shorterWarnings(span, () =>
+    isCutOff(context.workspace.at(source.path), source.container, span.missing.share),
+  );
   const ladder = planLadder(source.video, profile, source.usableCodecs);
   const { rungs, warnings } = await tuneRungs({ source, grid, frames: span.frames, rungs: ladder }, context);
+  const notWhole = [...shorter, ...beginWarnings(packets), ...silentWarnings(source, packets)];
   const leftOut = [...codecWarnings(rungs, profile), ...ceilingWarnings(source, ladder, profile)];
   return {
     source: {
       ...source,
       durationSec: span.durationSec,
-      warnings: [...source.warnings, ...shorter, ...leftOut, ...warnings],
+      warnings: [...source.warnings, ...notWhole, ...leftOut, ...warnings],
     },
     grid,
     rungs,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
-import { planAudioFrames, planFrames, shorterWarnings } from './frame-span.ts';
+import { planAudioFrames, planFrames, shorterWarnings, silentWarnings } from './frame-span.ts';
 
 const ten: PacketTotals = {
   frames: 250,
@@ -35,6 +35,20 @@ describe('the frames of a stream', () => {
     ['the last frame is kept when it has no duration', sourceOf(9.96), { ...ten, framesEndSec: 9.96 }, 250, 0],
   ])('%s', (_, source, packets, frames, heldFrames) => {
     expect(planFrames(source, packets)).toMatchObject({ frames, heldFrames, missing: { sec: 0 } });
+  });
+
+  it.each([
+    ['that is as long as the video', 0, 10, 25, false],
+    ['that ends a tenth of a second before the video', 0, 9.9, 25, false],
+    ['that ends a fifth of a second before the video', 0, 9.8, 25, true],
+    ['that ends within the last frame of a time lapse', 0, 9.2, 1, false],
+    ['that outlasts the video', 0, 14, 25, false],
+    ['that begins half a second late', 0.5, 10, 25, false],
+    ['that begins two seconds late', 2, 10, 25, true],
+  ])('C16.17: an audio stream %s has a warning where its track is silent', (_, fromSec, toSec, num, isWarned) => {
+    const spans = new Map([[3, { fromSec, toSec }]]);
+    const warnings = silentWarnings({ video: { rate: { num, den: 1 } } }, { framesEndSec: 10, audioSpans: spans });
+    expect(warnings.map(({ code }) => code)).toEqual(isWarned ? ['audio_shorter_than_video'] : []);
   });
 
   it('the last frame is held for 30 s at most', () => {

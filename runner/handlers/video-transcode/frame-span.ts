@@ -3,6 +3,7 @@ import type { Warning } from '#domain/job-types/shared-results.ts';
 import { framesIn, framesSec, type Grid, audioFramesFor } from '#domain/media/grid.ts';
 import { packetSecMax, type PacketTotals } from '#domain/media/packet-timeline.ts';
 import { valueOf } from '#domain/media/rational.ts';
+import type { PacketScan } from '../../source/packet-scan.ts';
 import type { StatedLength, VideoSource } from '../../source/examine-video.ts';
 
 /** The frames to encode. */
@@ -106,6 +107,33 @@ function missingOf(stated: StatedLength, ends: { readonly videoSec: number; read
 export async function shorterWarnings({ missing }: Pick<FrameSpan, 'missing'>, isCutOff: () => Promise<boolean>) {
   if (missing.share > missingShareMax && (await isCutOff())) throw cutOff(missing.sec);
   return missing.share > missingShareMax / 2 ? [shorterThanStated] : [];
+}
+
+/** The warning for a source that begins long before its first key frame, as a cut broadcast does. */
+export function beginWarnings({ framesBeforeKey }: Pick<PacketScan, 'framesBeforeKey'>): Warning[] {
+  if (framesBeforeKey <= missingFramesIgnored) return [];
+  const message = `${framesBeforeKey} frames at the start of the source come before its first key frame and cannot be decoded; the first one that can is shown for them.`;
+  return [{ code: 'damaged_frames', message }];
+}
+
+/** Recordings of broadcasts begin with video whose audio is sent later. */
+const lateSecIgnored = 1;
+
+/**
+ * The warnings for audio streams that do not cover the video: their tracks are silent for the rest. Less than a frame,
+ * or than containers lose by rounding, does not count.
+ */
+export function silentWarnings(
+  { video }: Pick<Measured, 'video'>,
+  { framesEndSec, audioSpans }: Pick<PacketScan, 'framesEndSec' | 'audioSpans'>,
+): Warning[] {
+  const ignoredSec = Math.max(missingSecIgnored, 1 / valueOf(video.rate));
+  return [...audioSpans].flatMap(([streamIndex, { fromSec, toSec }]) => {
+    if (fromSec <= lateSecIgnored && framesEndSec - toSec <= ignoredSec) return [];
+    const [from, to, end] = [fromSec, toSec, framesEndSec].map((sec) => Math.max(0, sec).toFixed(2));
+    const message = `Audio stream ${streamIndex} lasts from ${from} to ${to} s, the video to ${end} s; the rest is silent.`;
+    return [{ code: 'audio_shorter_than_video', message }];
+  });
 }
 
 const shorterThanStated: Warning = {

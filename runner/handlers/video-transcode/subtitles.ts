@@ -2,7 +2,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import { tidyCues } from '#domain/media/cues.ts';
+import { mergedCues, tidyCues } from '#domain/media/cues.ts';
 import { planSubtitles, type SubtitlePlan, subtitleTracksMax } from '#domain/media/subtitle-plan.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { findCaptions } from '../../source/captions.ts';
@@ -47,11 +47,14 @@ export async function extractSubtitles(
   const isInFrames = ({ streamIndex }: SubtitlePlan) => streamIndex === source.video.streamIndex;
   const streams = planned.filter((track) => !isInFrames(track));
   const extraction = { source, durationSec, timeoutMs };
-  // One pass for all of them. Where a stream cannot be decoded, each is tried by itself.
-  const areWritten = streams.length > 0 && (await isExtracted(streams, extraction, context));
+  // One pass for all of them. Where a stream cannot be decoded, or its text is not UTF-8, each is tried by itself.
+  const all = streams.length > 0 ? await extract(streams, extraction, context) : null;
   for (const track of planned) {
     const path = context.workspace.at(encodedFile('text', track.id));
-    if ((areWritten && !isInFrames(track)) || (await isExtracted([track], extraction, context))) {
+    const isWhole = all?.unreadCues === 0 && !isInFrames(track);
+    const written = isWhole ? all : await extract([track], extraction, context);
+    if (written !== null) {
+      if (written.unreadCues > 0) warnings.push(await readOtherwise(track, written.unreadCues, extraction, context));
       if (await hasCues(path)) tracks.push(track);
       else await rm(path);
     } else {
@@ -62,33 +65,70 @@ export async function extractSubtitles(
   return { tracks, warnings };
 }
 
-/** Writes tracks as WebVTT, in one pass; false when one of them cannot be decoded. */
-async function isExtracted(
-  tracks: readonly SubtitlePlan[],
-  { source, durationSec, timeoutMs }: Extraction,
+/** What Windows writes where text is not UTF-8, by the name that ffmpeg knows. */
+const otherEncoding = 'CP1252';
+
+/**
+ * Reads a track again whose text is not UTF-8 in some cues, and takes these from there. The track stays as it is where
+ * that cannot be done.
+ */
+async function readOtherwise(
+  track: SubtitlePlan,
+  unreadCues: number,
+  extraction: Extraction,
   context: StepContext,
-): Promise<boolean> {
+): Promise<Warning> {
+  const { streamIndex } = track;
+  const path = context.workspace.at(encodedFile('text', track.id));
+  const read = await readFile(path, 'utf8').catch(() => '');
+  const isPlain = extraction.source.subtitles.some((each) => each.streamIndex === streamIndex && !each.hasLengths);
+  const other = isPlain ? await extract([track], { ...extraction, encoding: otherEncoding }, context) : null;
+  if (other?.unreadCues === 0) {
+    await writeFile(path, mergedCues(read, await readFile(path, 'utf8')));
+    const message = `${unreadCues} cues of subtitle stream ${streamIndex} are not UTF-8; they were read as Windows-1252.`;
+    return { code: 'subtitles_recoded', message };
+  }
+  await writeFile(path, read);
+  const message = `${unreadCues} cues of subtitle stream ${streamIndex} are not UTF-8 and were left out.`;
+  return { code: 'subtitles_left_out', message };
+}
+
+/** What ffmpeg prints of a cue that it leaves out. */
+const unreadCue = 'Invalid UTF-8 in decoded subtitles text';
+
+/** Writes tracks as WebVTT, in one pass, and counts the cues that are not text; null when a track cannot be decoded. */
+async function extract(
+  tracks: readonly SubtitlePlan[],
+  { source, durationSec, timeoutMs, encoding }: Extraction & { readonly encoding?: string },
+  context: StepContext,
+): Promise<{ readonly unreadCues: number } | null> {
   const program = context.program('ffmpeg');
   const outputs = tracks.map((track) => ({ track, path: encodedFile('text', track.id) }));
   const inFrames = outputs.find(({ track }) => track.streamIndex === source.video.streamIndex);
   const { startSec } = source;
   const commands =
     inFrames === undefined
-      ? [extractSubtitlesCommand(program, { source, tracks: outputs, durationSec })]
+      ? [extractSubtitlesCommand(program, { source, tracks: outputs, durationSec, ...(encoding && { encoding }) })]
       : [
           copyCaptionsCommand(program, { source, path: captionsFile }),
           extractCaptionsCommand(program, { input: captionsFile, startSec, path: inFrames.path, durationSec }),
         ];
+  let unreadCues = 0;
+  const onStderrLine = (line: string) => {
+    if (line.includes(unreadCue)) unreadCues += 1;
+  };
   try {
-    for (const command of commands) await runTool(command, { timeoutMs, failure }, context);
-    return true;
+    for (const command of commands) await runTool(command, { timeoutMs, failure, onStderrLine }, context);
+    return { unreadCues };
   } catch (error) {
     if (!isJobProblem(error) || error.code !== failure.code) throw error;
+    // ffmpeg fails where it leaves out most cues of a track.
+    if (unreadCues > 0) return { unreadCues };
     context.log.warn(
       { err: error, streams: tracks.map(({ streamIndex }) => streamIndex) },
       'subtitles cannot be decoded',
     );
-    return false;
+    return null;
   } finally {
     await rm(context.workspace.at(captionsFile), { force: true });
   }
