@@ -1,4 +1,4 @@
-export const exposedHeaders = 'Content-Length, ETag, X-Trace-ID';
+export const exposedHeaders = 'Content-Encoding, Content-Length, ETag, X-Trace-ID';
 
 /** `Cache-Control` of an image whose address expires at `exp`; null when it has. */
 export function thumbCacheControl(exp: number | null, clock: () => Date): string | null {

@@ -12,7 +12,7 @@ import { corsHeaders } from '../cors.ts';
 export const streamPrefix = '/stream/';
 export const immutable = 'public, max-age=31536000, immutable';
 
-export const exposedHeaders = 'Content-Length, Content-Range, ETag, X-Trace-ID';
+export const exposedHeaders = 'Content-Encoding, Content-Length, Content-Range, ETag, X-Trace-ID';
 const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), 'accept-ranges': 'bytes' }).flat();
 
 /** A requested object: its key, and its type by the extension. */

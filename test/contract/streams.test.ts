@@ -289,6 +289,8 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     const plain = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`);
     const answer = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`, { headers });
     expect(answer.headers.get('content-encoding')).toBe('gzip');
+    // A page that reads the length must be able to read of what it is the length.
+    expect(answer.headers.get('access-control-expose-headers')).toMatch(/Content-Encoding, Content-Length/);
     expect(gunzipSync(answer.bytes).toString()).toBe(playlist);
     expect(answer.headers.get('etag')).not.toBe(plain.headers.get('etag'));
     for (const { headers: sent } of [plain, answer]) expect(sent.get('vary')).toContain('Accept-Encoding');

@@ -220,12 +220,35 @@ describe('rights', () => {
   });
 
   it('an answer without metadata names the bucket, the object and the missing header', async () => {
-    const { etag: _etag, ...rest } = objectHead(5);
+    const { 'last-modified': _date, ...rest } = objectHead(5);
     const store = await openAgainst((request, response) => {
       request.resume();
       response.writeHead(200, rest).end();
     });
-    const message = 'Object storage described "key" in the bucket bucket without ETag.';
+    const message = 'Object storage described "key" in the bucket bucket without Last-Modified.';
     await expect(store.head('key')).rejects.toThrow(message);
+  });
+
+  it.each([
+    ['without an ETag', undefined],
+    ['with a weak ETag', 'W/"e"'],
+  ])('C22.26: an object %s is read as the version that was seen, until it is another', async (_, etag) => {
+    let date = 'Fri, 21 Nov 2025 00:00:00 GMT';
+    let isOther = false;
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      // As servers compare by RFC 9110: a weak one is no strong one, and what has none matches nothing.
+      const version = etag === undefined ? {} : { etag: isOther ? 'W/"f"' : etag };
+      const status = request.headers['if-match'] === undefined ? 200 : 412;
+      response.writeHead(status, { 'content-length': '5', 'last-modified': date, ...version });
+      response.end(request.method === 'HEAD' ? undefined : 'bytes');
+    });
+    const seen = (await store.head('key'))?.etag ?? '';
+    const read = await store.get('key', { ifMatch: seen });
+    expect((await buffer(read?.body ?? Readable.from([]))).toString()).toBe('bytes');
+    [date, isOther] = ['Fri, 21 Nov 2025 00:00:01 GMT', true];
+    await expect(store.get('key', { ifMatch: seen })).rejects.toThrow(
+      expect.objectContaining({ code: 'source_changed' }),
+    );
   });
 });

@@ -16,6 +16,7 @@ import type {
   StoredObject,
 } from '../object-store.ts';
 import { type Endpoint, resolveEndpoint } from './s3-endpoint.ts';
+import { isMatched, isSent, versionOf } from './s3-version.ts';
 import { encodePath, S3Signer } from './s3-signature.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
@@ -80,6 +81,8 @@ export class S3Reads {
     try {
       const sizeBytes = Number(single(answer.headers['content-length']) ?? Number.NaN);
       const info = infoOf({ bucket: this.#bucket, key }, answer, range);
+      if (ifMatch !== undefined && !isSent(ifMatch) && !isMatched(ifMatch, info.etag))
+        throw new KnownProblem('source_changed');
       return {
         info,
         body: new CheckedBody(answer.body, { sizeBytes, timeoutMs: this.#settings.timeoutMs, signal: caller }),
@@ -92,6 +95,7 @@ export class S3Reads {
 
   /** By the raw path, with its own timeouts; null when that does not understand the response. */
   async downloadRaw(key: string, { range, ifMatch, signal }: DownloadOptions): Promise<Download | 'missing' | null> {
+    if (ifMatch !== undefined && !isSent(ifMatch)) return null;
     const { raw, host, path } = await this.#endpoint.get();
     const target = `${path}/${encodePath(key)}`;
     const headers = { ...(await this.#sign('GET', host, target)), ...partHeaders(range, ifMatch) };
@@ -214,7 +218,6 @@ function infoOf(
   { headers, statusCode }: Dispatcher.ResponseData,
   range?: ByteRange,
 ): ObjectInfo {
-  const etag = single(headers['etag']) ?? '';
   const lastModified = new Date(single(headers['last-modified']) ?? '');
   let length = single(headers['content-length']) ?? '';
   if (range !== undefined) {
@@ -225,16 +228,17 @@ function infoOf(
   } else if (statusCode !== 200) throw new KnownProblem('storage_error', 'Object storage answered another range.');
   const absent = [
     ...(/^\d+$/.test(length) ? [] : ['Content-Length']),
-    ...(etag === '' ? ['ETag'] : []),
     ...(Number.isNaN(lastModified.getTime()) ? ['Last-Modified'] : []),
   ];
   if (absent.length > 0) throw incompleteMetadata({ bucket, key, absent });
-  return { key, sizeBytes: Number(length), etag, lastModified };
+  const sizeBytes = Number(length);
+  const etag = single(headers['etag']) || versionOf(sizeBytes, lastModified);
+  return { key, sizeBytes, etag, lastModified };
 }
 
 function partHeaders(range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> {
   return {
-    ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+    ...(ifMatch === undefined || !isSent(ifMatch) ? {} : { 'if-match': ifMatch }),
     ...(range === undefined ? {} : { range: rangeHeader(range) }),
   };
 }
