@@ -30,7 +30,7 @@ async function withCues(name: string, codec: string, cues: readonly string[]): P
 
 async function shown(source: string) {
   const made = await transcode(source);
-  const [track] = made.results.text_tracks;
+  const [track] = made.results.text_tracks ?? [];
   const text = track === undefined ? '' : await readFile(join(made.rig.at(track.playlist), '../captions.vtt'), 'utf8');
   const cues = text.split('\n').filter((line) => /caf/i.test(line) || line === 'plain');
   return { cues, warnings: made.warnings };
