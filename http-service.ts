@@ -27,7 +27,9 @@ export function httpServiceOptions(dependencies: DeliveryServiceDependencies | S
   return {
     ...dependencies,
     checks: {
-      database: dependencies.checkDatabase ?? ((signal) => database.ping(signal)),
+      database:
+        dependencies.checkDatabase ??
+        ((signal) => database.ping(signal, config.surfaces.has('api') ? 'write' : 'read')),
       key_value_store: () => windowCounter.ping(),
       // A server of the surface `delivery` alone reads no sources.
       ...(source === undefined ? {} : { source_bucket: (signal: AbortSignal) => source.ping(signal) }),

@@ -12,7 +12,7 @@ export interface Database {
    *
    * @throws Error when it does not, or `signal` aborts first; the connection that hung is given up
    */
-  ping(signal?: AbortSignal): Promise<void>;
+  ping(signal?: AbortSignal, access?: 'read' | 'write'): Promise<void>;
   /** Runs `work` in a transaction: committed when it resolves, rolled back when it throws. */
   transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T>;
 }
@@ -51,7 +51,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   return {
     pool,
     close: () => (closing ??= pool.end()),
-    ping: (signal) => ping(pool, signal),
+    ping: (signal, access) => ping(pool, signal, access),
     transaction: (work) => inTransaction(pool, work),
   };
 }
@@ -71,17 +71,22 @@ function interceptable(pool: Pool): Pool['query'] {
   return wrapped as unknown as Pool['query'];
 }
 
-async function ping(pool: Pool, signal: AbortSignal | undefined): Promise<void> {
+/** A replica, and a server that was made read-only, answers and takes no write. */
+const isReadOnly = `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as "isReadOnly"`;
+
+async function ping(pool: Pool, signal: AbortSignal | undefined, access: 'read' | 'write' = 'read'): Promise<void> {
   signal?.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal?.reason);
   signal?.addEventListener('abort', abort, { once: true });
   const connecting = pool.connect();
+  let readOnly = false;
   try {
     const client = await Promise.race([connecting, aborted.promise]);
     try {
-      await Promise.race([client.query('select 1'), aborted.promise]);
+      const { rows } = await Promise.race([client.query<{ isReadOnly: boolean }>(isReadOnly), aborted.promise]);
       client.release();
+      readOnly = rows[0]?.isReadOnly === true;
     } catch (error) {
       client.release(true);
       throw error;
@@ -93,6 +98,7 @@ async function ping(pool: Pool, signal: AbortSignal | undefined): Promise<void> 
   } finally {
     signal?.removeEventListener('abort', abort);
   }
+  if (readOnly && access === 'write') throw new Error('the database is read-only');
 }
 
 /** See `Database.transaction`. */

@@ -64,7 +64,9 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
   return {
     hit: (bucket, windowMs) => hits.add({ bucket, windowMs }),
     async ping() {
-      await (await ready()).ping();
+      // A replica, and a server without memory, answers and takes no write.
+      const [hit] = await hitAll(await ready(), [readinessHit]);
+      await hit;
     },
     close() {
       redis.disconnect();
@@ -72,6 +74,8 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
     },
   };
 }
+
+const readinessHit: Hit = { bucket: 'readiness', windowMs: 1000 };
 
 /** Counts all hits by one write, with one command for each bucket. Returns the count after each hit. */
 async function hitAll(redis: HitRedis, hits: readonly Hit[]): Promise<(WindowCount | Promise<never>)[]> {

@@ -112,6 +112,15 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await database.ping();
   });
 
+  test('C22.27: a database that takes no writes answers a ping, and is not ready for jobs', async () => {
+    await database.ping(undefined, 'write');
+    await database.pool.query('set default_transaction_read_only = on');
+    await database.ping();
+    await expect(database.ping(undefined, 'write')).rejects.toThrow('the database is read-only');
+    await database.pool.query('set default_transaction_read_only = off');
+    await database.ping(undefined, 'write');
+  });
+
   test('a ping is given up when its signal aborts, and holds no connection after it', async () => {
     await database.ping();
     line.freeze();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import type { WindowCounter } from '#platform/rate-limit/window-counter.ts';
 import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
@@ -6,6 +7,7 @@ import { openTableWindowCounter } from '#platform/rate-limit/table-window-counte
 import { openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { emptyDatabase } from '../../testing/databases.ts';
+import { startRedis } from '../../testing/servers.ts';
 import { type Line, openLine } from './queue-outage.ts';
 
 interface Opened {
@@ -44,6 +46,28 @@ const kinds = {
     },
   },
 };
+
+describe.skipIf(kinds.redis.serverUrl() === undefined)('a Redis that takes no writes', () => {
+  test.each([
+    ['a replica', ['replicaof', '127.0.0.1', '1'], ['replicaof', 'no', 'one']],
+    ['one without memory', ['config', 'set', 'maxmemory', '1'], ['config', 'set', 'maxmemory', '0']],
+  ] as const)('C22.27: %s is not ready', async (_, stop, resume) => {
+    const server = await startRedis();
+    const admin = new Redis(server.url);
+    const store = openRedisWindowCounter({ url: server.url });
+    try {
+      await store.ping();
+      await admin.call(stop[0], ...stop.slice(1));
+      await expect(store.ping()).rejects.toThrow(/READONLY|OOM/);
+      await admin.call(resume[0], ...resume.slice(1));
+      await store.ping();
+    } finally {
+      admin.disconnect();
+      await store.close();
+      await server.stop();
+    }
+  });
+});
 
 describe.skipIf(kinds.table.serverUrl() === undefined)('the table of the window counter', () => {
   test('all expired counters are deleted, however many there are', async () => {
