@@ -94,6 +94,12 @@ it.each<[what: string, steps: readonly Step[], state: Found, violation: string |
     found(['o', 'r']),
     'I35',
   ],
+  [
+    'a rollout over a rerun that a publication outranked',
+    [...submit('a'), ...submit('r', byHand), ...publish('a'), ...end('r'), ...submit('o', ofRollout), ...end('o')],
+    found(['o', 'r']),
+    null,
+  ],
   ['rows that name another stream', submit('a'), found(['a'], { currentJobs: ['a', 'b'] }), 'I35'],
   ['a stream without its objects', submit('a'), found(['a'], { isWhole: false }), 'I35'],
   ['a stream that is not played', submit('a'), found(['a'], { playedJob: null, answering: null }), 'I35'],

@@ -117,10 +117,11 @@ export class Model {
       [...this.#history.all(this.#hash, 'publish'), ...this.#history.all(this.#hash, 'delete')].some(
         ({ endedAt }) => endedAt > since,
       );
-    return [...this.#accepts].flatMap(([id, { facts }]) => {
+    return [...this.#accepts].flatMap(([id, { deed, facts }]) => {
       const other = this.#endOf(id);
       if (facts.rerunOf !== replaces || facts.replaces !== null || other === undefined) return [];
-      return other.endedAt < end.begunAt && !mayHaveChanged(other.begunAt)
+      // A stream that was published since its request outranks it.
+      return other.endedAt < end.begunAt && !mayHaveChanged(deed.begunAt)
         ? [`I35: a rollout that had seen ${replaces} published ${playedJob} over ${id}`]
         : [];
     });

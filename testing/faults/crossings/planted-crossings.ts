@@ -11,6 +11,7 @@ interface Planted {
 }
 
 const deletions = 'platform/postgres/media-deletion-store.ts';
+const beginReruns = 'jobs/rollouts/begin-reruns.ts';
 const deletedMedia = 'platform/postgres/deleted-media-store.ts';
 
 const planted = {
@@ -50,7 +51,10 @@ const planted = {
   'a rerun that is a new intent': { invariant: 'I35', sql: 'drop trigger jobs_intent on jobs' },
   'a rollout that publishes over what it did not see': {
     invariant: 'I35',
-    edits: [{ file: 'jobs/rollouts/begin-reruns.ts', from: 'replaces: item.earlierJobId,', to: '' }],
+    edits: [
+      { file: beginReruns, from: 'replaces: item.earlierJobId,', to: '' },
+      { file: beginReruns, from: `streamJobId === earlierJobId ? null : 'replaced'`, to: 'null' },
+    ],
   },
   'a publication without the lock of the media': {
     invariant: 'I35',
