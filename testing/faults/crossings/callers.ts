@@ -200,7 +200,11 @@ async function cancel(scene: Scene, hash: string): Promise<void> {
   );
 }
 
+/** More of them than this would only wait for each other. */
+const rolloutsMax = 10;
+
 async function rollOut({ ground, random, rollouts }: Scene, hash: string): Promise<void> {
+  if (rollouts.length >= rolloutsMax) return;
   const profile = pick(random, ['small', 'other']);
   const spec = rolloutRequestSchema.parse({ to_profile: profile, which: { hash_prefix: hash } });
   const made = await createRollout(ground.d, { id: randomUUID(), spec }).catch(() => undefined);

@@ -20,7 +20,7 @@ import { advance, aRollout, deleteDue, runAttempt, sweep, work } from './workers
 const counts = { hashes: 5, callers: 28, workers: 14, uploads: 6, deletions: 3, rollouts: 3 };
 const cleanupGraceMs = 2_000;
 /** What is under way once nobody calls any more ends within this time, on a busy machine too. */
-const settleMs = 90_000;
+const settleMs = 180_000;
 
 interface RoundInput {
   readonly ground: Ground;
@@ -216,7 +216,7 @@ async function settle(scene: Scene): Promise<void> {
   const { ground, random, rollouts } = scene;
   const { pool } = ground.watching;
   for (const id of rollouts)
-    if (random() < 0.5) await changeRollout(ground.d.rollouts, id, 'cancel').catch(() => undefined);
+    if (random() < 0.8) await changeRollout(ground.d.rollouts, id, 'cancel').catch(() => undefined);
   for (const givesUpAt = Date.now() + settleMs; ;) {
     await pool.query(`update jobs set lease_expires_at = now() where lease_owner is not null and finished_at is null`);
     await pool.query('update rollout_items set due_at = now() where due_at > now()');
