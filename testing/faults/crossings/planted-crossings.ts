@@ -11,7 +11,6 @@ interface Planted {
 }
 
 const deletions = 'platform/postgres/media-deletion-store.ts';
-const beginReruns = 'jobs/rollouts/begin-reruns.ts';
 const deletedMedia = 'platform/postgres/deleted-media-store.ts';
 
 const planted = {
@@ -49,37 +48,14 @@ const planted = {
     ],
   },
   'a rerun that is a new intent': { invariant: 'I35', sql: 'drop trigger jobs_intent on jobs' },
-  'a rollout that publishes over what it did not see': {
-    invariant: 'I35',
-    edits: [
-      { file: beginReruns, from: 'replaces: item.earlierJobId,', to: '' },
-      { file: beginReruns, from: `streamJobId === earlierJobId ? null : 'replaced'`, to: 'null' },
-    ],
-  },
   'a publication without the lock of the media': {
     invariant: 'I35',
     edits: [{ file: 'platform/postgres/job-end.ts', from: 'await client.query(lockHash, [hash]);', to: '' }],
-  },
-  'a frozen deletion that removes what was made again': {
-    invariant: 'I35',
-    edits: [
-      {
-        file: 'controller/upkeep/media-deletion.ts',
-        from: 'hasEnded || !(await locked.isBeingDeleted(id))',
-        to: 'hasEnded || locked === null',
-      },
-    ],
   },
   'a key that stays with a stream no longer played': {
     invariant: 'I38',
     edits: [
       { file: 'platform/postgres/media-store.ts', from: 'await takeKeyOfPublished(client, rows[0].id);', to: '' },
-    ],
-  },
-  'a retry that is answered by what was deleted': {
-    invariant: 'I38',
-    edits: [
-      { file: 'platform/postgres/retries.ts', from: 'status = any($2) and ${answersEqual}`', to: 'status = any($2)`' },
     ],
   },
   'a content key that is made after a deletion': {
