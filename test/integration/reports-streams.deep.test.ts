@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { decodedFrames, wrongFrames } from '../../testing/decoded-frames.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { useImageFfmpeg } from '../../testing/image-ffmpeg.ts';
 import { changedSample, sample } from '../../testing/media.ts';
