@@ -145,5 +145,6 @@ it('C33.14: the Worker keeps one copy for all tickets of a generation and limit,
     await Promise.all(works);
     return { status: answer.status, text: await answer.text() };
   });
+  expect(stored.size).toBe(3);
   Reflect.deleteProperty(globalThis, 'caches');
 });
