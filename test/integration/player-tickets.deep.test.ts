@@ -54,6 +54,9 @@ const players: Record<string, Player> = {
   },
 };
 
+const ticketOf = (hash: string, generation: number) =>
+  signStreamTicket({ hash, generation, exp: Math.floor(Date.now() / 1000) + 900 }, secrets.STREAM_SECRET);
+
 describe.skipIf(chromiumPath === null || !inject('postgres'))('signed streams in players', () => {
   let baseUrl: string;
   beforeAll(async () => {
@@ -64,8 +67,6 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('signed streams in
     const answer = await fetch(`${baseUrl}${path}`, { method, headers: { 'x-api-key': secrets.API_KEY } });
     return (await answer.json()) as { playback_generation: number };
   };
-  const ticketOf = (hash: string, generation: number) =>
-    signStreamTicket({ hash, generation, exp: Math.floor(Date.now() / 1000) + 900 }, secrets.STREAM_SECRET);
 
   it.each(
     Object.keys(players).flatMap((page) =>
