@@ -26,6 +26,7 @@ import { ImportStore } from './platform/postgres/import-store.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { MediaDeletionStore } from './platform/postgres/media-deletion-store.ts';
 import { MediaStore } from './platform/postgres/media-store.ts';
+import { PlaybackDayStore } from './platform/postgres/playback-day-store.ts';
 import { PlaybackStore } from './platform/postgres/playback-store.ts';
 import { DeletedMediaStore } from './platform/postgres/deleted-media-store.ts';
 import { PoolStore } from './platform/postgres/pool-store.ts';
@@ -145,6 +146,7 @@ async function openComponents(
     metrics: new Metrics(),
     deletedMedia: new DeletedMediaStore(database),
     playbacks: new PlaybackStore(database),
+    playbackDays: new PlaybackDayStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     media: resources.add('media bucket', openObjectStore(config.media), close),
     windowCounter: resources.add('window counter', openWindowCounter(config, database), close),

@@ -19,6 +19,7 @@ import { reportHandler } from './execution/reports.ts';
 import { StorageWatch } from './execution/storage-watch.ts';
 import { overdueGaugesTask } from './upkeep/overdue-gauges.ts';
 import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
+import { playbackRetentionTask } from './upkeep/playback-retention.ts';
 import { retentionTasks } from './upkeep/retention.ts';
 import { rolloutGaugesTask } from './upkeep/rollout-gauges.ts';
 import { rolloutRetentionTask, rolloutTask } from './upkeep/rollouts.ts';
@@ -78,6 +79,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       cleanupTask({ ...dependencies, graceMs: cleanupGraceMs }),
       bucketEventRetentionTask(dependencies),
       rolloutRetentionTask(dependencies),
+      playbackRetentionTask({ ...dependencies, playbackRetentionMs: config.playbackRetentionMs }),
       ...retentionTasks({
         ...dependencies,
         jobRetentionMs: config.jobRetentionMs,

@@ -12,6 +12,9 @@ import { addSignedStreamRoutes } from './routes/signed-stream.ts';
 import { addStreamRoutes } from './routes/stream.ts';
 import { streamPrefix } from './routes/stream-target.ts';
 import { addThumbRoutes } from './routes/thumb.ts';
+import { PlaybackFigures } from './playback/playback-figures.ts';
+import { PlaybackWriter } from './playback/playback-writer.ts';
+import { StreamQuota } from './stream-quota.ts';
 import { ThumbMaker } from './images/thumb-maker.ts';
 import { TicketAccess } from './tickets/ticket-access.ts';
 
@@ -30,7 +33,11 @@ export async function addDeliveryRoutes(
   });
   const isBarred = (url: string) => deleted.isRecent(url) || !isOpenAddress(url, playback);
   const cacheBytesMax = config.deliveryCacheBytesMax;
-  const plane = new DataPlane({ store, metrics, fastPaths, clients, isBarred, cacheBytesMax });
+  const figures = config.playbackFigures ? new PlaybackFigures({ metrics }) : null;
+  const bytesPerHour = config.streamBytesPerHour;
+  const quota = bytesPerHour === null ? null : new StreamQuota({ bytesPerHour, clients });
+  const plane = new DataPlane({ store, metrics, fastPaths, clients, isBarred, cacheBytesMax, figures, quota });
+  if (figures !== null) addPlaybackWriter(app, { ...dependencies, figures });
   addStreamRoutes(app, { plane, deleted, playback, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
   const tickets = new TicketAccess({ ...dependencies, playback, secrets: config.streamSecrets });
   addSignedStreamRoutes(app, { plane, deleted, fastPaths, tickets });
@@ -55,4 +62,18 @@ function isOpenAddress(url: string, playback: PlaybackStates): boolean {
   if (!url.startsWith(streamPrefix)) return true;
   const end = url.indexOf('/', streamPrefix.length);
   return playback.isOpen(url.slice(streamPrefix.length, end < 0 ? undefined : end));
+}
+
+/** The digests of playback are written while the server runs, and what is left when it stops. */
+function addPlaybackWriter(
+  app: FastifyInstance,
+  {
+    figures,
+    playbackDays: store,
+    log,
+  }: Pick<DeliveryDependencies, 'playbackDays' | 'log'> & { readonly figures: PlaybackFigures },
+): void {
+  const writer = new PlaybackWriter({ figures, store, log });
+  app.addHook('onReady', async () => writer.start());
+  app.addHook('onClose', () => writer.stop());
 }

@@ -76,6 +76,8 @@ interface ProblemDetails {
   readonly faults?: readonly Fault[];
   /** The end of a tool's stderr, redacted; at most 4 kB. Never part of `message`. */
   readonly logTail?: string;
+  /** `Retry-After` of the answer, where the code's own is not meant. */
+  readonly retryAfterSec?: number;
   /** The step or stage in which a job failed. */
   readonly stage?: string;
 }

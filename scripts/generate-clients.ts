@@ -60,6 +60,7 @@ export async function openApiText(): Promise<string> {
       'uploads',
       'deletedMedia',
       'playbacks',
+      'playbackDays',
       'listDatabase',
       'images',
       'log',

@@ -3,7 +3,7 @@ import { type Arbitrary, anything, array, constantFrom, integer, jsonValue, oneo
 // Values and texts that parsers of other programs have stumbled over.
 
 /** Texts that mean something to a shell, a path, a header, a playlist, JavaScript, SQL or a terminal. */
-const naughtyTexts: readonly string[] = [
+export const naughtyTexts: readonly string[] = [
   '',
   ' ',
   '\0',

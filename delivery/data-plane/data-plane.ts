@@ -4,11 +4,13 @@ import type { FastPath, FastPaths } from '#platform/http/fast-paths.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { ThumbMaker } from '../images/thumb-maker.ts';
+import type { PlaybackFigures } from '../playback/playback-figures.ts';
+import type { StreamQuota } from '../stream-quota.ts';
 import type { KeyAccess, KeyDecision } from '../keys/key-access.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { KeyFastPath } from './key-fast-path.ts';
 import { MediaReader, type Playlist } from './media-reader.ts';
-import { countSentBytes, sendRead } from './send-read.ts';
+import { type OnSent, sendRead, watchSent } from './send-read.ts';
 import { type RangeRead, sendRange } from './send-range.ts';
 import { type PlainTarget, StreamFastPath } from './stream-fast-path.ts';
 import { ThumbFastPath } from './thumb-fast-path.ts';
@@ -28,6 +30,10 @@ interface DataPlaneOptions {
   readonly isBarred: (url: string) => boolean;
   /** Bounds all that is cached and shared. */
   readonly cacheBytesMax: number;
+  /** Null: what players say of their state is not read. */
+  readonly figures?: PlaybackFigures | null;
+  /** Null: a client gets as many bytes as it asks for. */
+  readonly quota?: StreamQuota | null;
 }
 
 /**
@@ -48,11 +54,13 @@ export class DataPlane {
 
   /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */
   answerStreams(targetOf: (url: string) => PlainTarget | null, route = '/stream/{hash}/*'): void {
-    const { metrics, isBarred } = this.#options;
+    const { metrics, isBarred, quota } = this.#options;
     const isStale = (url: string) => isBarred(url) || targetOf(url) === null;
-    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf, route, isStale });
-    this.#add(route.slice(0, route.indexOf('{')), (request, response, passOn) =>
-      fastPath.take(request, response, passOn),
+    const [media, writes, onSent] = [this.media, this.#writes, this.#onSent];
+    const fastPath = new StreamFastPath({ media, writes, metrics, onSent, targetOf, route, isStale });
+    this.#add(
+      route.slice(0, route.indexOf('{')),
+      (request, response, passOn) => quota?.isSpent(request) !== true && fastPath.take(request, response, passOn),
     );
   }
 
@@ -93,10 +101,23 @@ export class DataPlane {
     void sendRange(response, read, this.#rangeWrites);
   }
 
-  /** Counts the bytes that are written for a response, when it ends or its client leaves. */
+  /**
+   * Counts the bytes of a stream that are written for a response, and what its player says, when it ends or its client
+   * leaves.
+   *
+   * @throws KnownProblem `rate_limited` when the client has had its bytes
+   */
   countBytes(request: IncomingMessage, response: ServerResponse): void {
-    countSentBytes(this.#options.metrics, request, response);
+    this.#options.quota?.assertLeft(request);
+    watchSent(this.#onSent, request, response);
   }
+
+  readonly #onSent: OnSent = (request, response, bytes) => {
+    const { metrics, figures, quota } = this.#options;
+    metrics.streamBytes.inc(bytes);
+    quota?.count(request, bytes);
+    figures?.note(request, response);
+  };
 
   /** @throws Error with which the fast path failed, so that the bucket or the database is not asked twice */
   throwFailure(request: IncomingMessage): void {

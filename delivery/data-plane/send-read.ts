@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { MediaReader } from './media-reader.ts';
 import { sendRange } from './send-range.ts';
 import type { WriteTurns } from './write-turns.ts';
@@ -25,14 +24,14 @@ export function sendRead(response: ServerResponse, read: CoalescedRead, sending:
   if (!response.destroyed) new ReadSender(response, read, sending).pump();
 }
 
-/** Counts the bytes that are written for a response, when it ends or its client leaves. */
-export function countSentBytes(
-  { streamBytes }: Pick<Metrics, 'streamBytes'>,
-  { socket }: IncomingMessage,
-  response: ServerResponse,
-): void {
+/** Gets the bytes that were written for a response. */
+export type OnSent = (request: IncomingMessage, response: ServerResponse, bytes: number) => void;
+
+/** Calls `onSent` when a response ends or its client leaves. */
+export function watchSent(onSent: OnSent, request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
   const before = socket.bytesWritten;
-  response.once('close', () => streamBytes.inc(Math.max(0, socket.bytesWritten - before)));
+  response.once('close', () => onSent(request, response, Math.max(0, socket.bytesWritten - before)));
 }
 
 class ReadSender {

@@ -5,7 +5,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { FastAnswers } from './fast-answers.ts';
 import type { MediaReader, Playlist } from './media-reader.ts';
-import { countSentBytes, sendRead } from './send-read.ts';
+import { type OnSent, sendRead, watchSent } from './send-read.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 // The fast path of streams: the whole of an object, and a playlist that is in memory.
@@ -29,6 +29,7 @@ interface StreamFastPathDependencies {
   readonly media: MediaReader;
   readonly writes: WriteTurns;
   readonly metrics: Metrics;
+  readonly onSent: OnSent;
   /** Null for an address that is left to the framework. */
   readonly targetOf: (url: string) => PlainTarget | null;
   readonly route: string;
@@ -112,7 +113,7 @@ export class StreamFastPath {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, { startedAtMs }: Started): string {
-    countSentBytes(this.#dependencies.metrics, request, response);
+    watchSent(this.#dependencies.onSent, request, response);
     return this.#answers.begin(request, response, startedAtMs);
   }
 }

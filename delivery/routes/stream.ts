@@ -39,13 +39,10 @@ const doc: RouteDoc = {
     308: { description: 'The one spelling of the address.' },
     416: { description: 'The range lies outside the object.' },
   },
-  problems: ['invalid_request', 'not_found', 'media_deleted', 'busy'],
+  problems: ['invalid_request', 'not_found', 'media_deleted', 'rate_limited', 'busy'],
 };
 
-export const streamPreflight = preflightHandler(
-  'GET, HEAD, OPTIONS',
-  `Range, If-None-Match, If-Range, ${cmcdHeaders}`,
-);
+export const streamPreflight = preflightHandler('GET, HEAD, OPTIONS', `Range, If-None-Match, If-Range, ${cmcdHeaders}`);
 
 interface StreamDependencies {
   /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */

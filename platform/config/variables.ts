@@ -168,6 +168,15 @@ const serverVariables = {
     defaultDoc: 'as for every object: a year',
     doc: 'The `Cache-Control` of top master playlists and of addresses without a revision; `public, max-age=60` lets players see a replaced stream.',
   }),
+  playbackFigures: forDelivery('PLAYBACK_FIGURES', booleanValue, {
+    default: 'false',
+    doc: 'Whether what players say of their state (CMCD) is counted: `svc_playback_*`, and a digest of each media and day in the database.',
+  }),
+  streamBytesPerHour: forDelivery('STREAM_BYTES_PER_HOUR', sizeValue, {
+    defaultDoc: 'no bound',
+    absent: nothing,
+    doc: 'Bytes of streams that one address (or /64) gets of each server in an hour, against pulls of whole media; more is 429.',
+  }),
 };
 
 export const secretVariables = {
@@ -287,6 +296,10 @@ const jobVariables = {
     defaultDoc: 'forever',
     absent: nothing,
     doc: 'How long the receipt of a deleted media is kept, and its addresses answer 410.',
+  }),
+  playbackRetentionMs: forWorker('PLAYBACK_RETENTION', positiveDurationValue, {
+    default: '90d',
+    doc: 'How long the digests of playback are kept.',
   }),
   purgeHookUrl: forJobs('PURGE_HOOK_URL', httpUrlValue, {
     defaultDoc: 'none',

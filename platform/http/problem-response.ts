@@ -95,7 +95,7 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
-  const retryAfterSec = retryAfterSecOf[problem.code];
+  const retryAfterSec = problem.details.retryAfterSec ?? retryAfterSecOf[problem.code];
   if (retryAfterSec !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', retryAfterSec);
   // A client that is refused for want of places holds no connection either.
   if (problem.code === 'busy') reply.header('connection', 'close');

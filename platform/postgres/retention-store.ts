@@ -68,6 +68,13 @@ const deletePurges = `
     order by created_at limit $2
   )`;
 
+// A day is over before its time begins. The index playback_days_by_day.
+const deletePlaybackDays = `
+  delete from playback_days where (hash, day) in (
+    select hash, day from playback_days
+    where day < ((now() - $1 * interval '1 millisecond') at time zone 'UTC')::date order by day limit $2
+  )`;
+
 /** What is older than the retention times; the times are the database's. */
 export class RetentionStore {
   readonly #database: Database;
@@ -99,5 +106,10 @@ export class RetentionStore {
   /** Deletes at most `limit` events of `PURGE_HOOK_URL` that ended, and are older than `retentionMs`; how many. */
   async deletePurges({ retentionMs, limit }: Page): Promise<number> {
     return (await this.#database.pool.query(deletePurges, [retentionMs, limit])).rowCount ?? 0;
+  }
+
+  /** Deletes at most `limit` digests of playback of days that ended more than `retentionMs` ago; how many. */
+  async deletePlaybackDays({ retentionMs, limit }: Page): Promise<number> {
+    return (await this.#database.pool.query(deletePlaybackDays, [retentionMs, limit])).rowCount ?? 0;
   }
 }

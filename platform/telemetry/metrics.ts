@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { jobErrorCodes } from '#domain/errors.ts';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { overdueTasks } from '#domain/jobs/overdue.ts';
+import { playbackObjects } from '#domain/playback/cmcd.ts';
 import { rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import type { LabelBounds } from './bounded-labels.ts';
@@ -207,6 +208,45 @@ export class Metrics {
 
   readonly keyRequests = this.#counter('svc_key_requests_total', 'Requests for content keys by outcome', {
     outcome: ['served', 'unauthorized', 'forbidden', 'not_found', 'limited', 'failed'],
+  });
+
+  readonly playbackRequests = this.#counter(
+    'svc_playback_requests_total',
+    'Answered requests with the state of a player, by what was asked for and whether its buffer had run empty',
+    { object: playbackObjects, starved: ['true', 'false'] },
+  );
+
+  readonly playbackStartupRequests = new Counter({
+    registers: [this.registry],
+    name: 'svc_playback_startup_requests_total',
+    help: 'Requests for what a player needs at once: at a start, after a seek, after its buffer ran empty',
+  });
+
+  readonly playbackBuffer = new Histogram({
+    registers: [this.registry],
+    name: 'svc_playback_buffer_seconds',
+    help: 'Media that a player has in its buffer when it makes a request',
+    buckets: [0.5, 1, 2, 5, 10, 20, 30, 60, 120],
+  });
+
+  readonly playbackThroughputRatio = new Histogram({
+    registers: [this.registry],
+    name: 'svc_playback_throughput_ratio',
+    help: 'Throughput that a player measured by the bitrate of the rung that it requests',
+    buckets: [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 5, 10, 20],
+  });
+
+  readonly playbackStartDelay = new Histogram({
+    registers: [this.registry],
+    name: 'svc_playback_start_delay_seconds',
+    help: 'Time from the wish to play to the first frame, as players of CMCD version 2 say it',
+    buckets: [0.25, 0.5, 1, 2, 3, 5, 10, 20, 60],
+  });
+
+  readonly playbackDropped = new Counter({
+    registers: [this.registry],
+    name: 'svc_playback_dropped_total',
+    help: 'Requests with the state of a player that are in no digest, since too many media were played at once',
   });
 
   constructor() {

@@ -26,6 +26,7 @@ import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
+import { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -102,6 +103,7 @@ export async function startApi(
     deletions: new MediaDeletionStore(database),
     deletedMedia: new DeletedMediaStore(database),
     playbacks: new PlaybackStore(database),
+    playbackDays: new PlaybackDayStore(database),
     profiles: new ProfileStore(database),
     pools: new PoolStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
@@ -157,6 +159,8 @@ function defaultConfig(): ServiceDependencies['config'] {
     repairMissing: false,
     deliveryCacheBytesMax: 64 * 1024 * 1024,
     streamMutableCacheControl: null,
+    playbackFigures: false,
+    streamBytesPerHour: null,
     webhookAllowedCidrs: [],
     eventRules: [],
     eventsTokens: [],
