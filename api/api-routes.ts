@@ -18,6 +18,7 @@ import { addJobChunkRoute } from './routes/job-chunks.ts';
 import { addJobTimelineRoute } from './routes/job-timeline.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
+import { addMediaPlaybackRoute } from './routes/media-playback.ts';
 import { addMediaRoutes } from './routes/media.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
@@ -43,6 +44,7 @@ export async function addApiRoutes(
   addJobChunkRoute(app, { ...dependencies, guards });
   addJobTimelineRoute(app, { ...dependencies, guards });
   addMediaRoutes(app, { ...dependencies, guards });
+  addMediaPlaybackRoute(app, { ...dependencies, guards });
   addRolloutRoutes(app, { ...dependencies, guards });
   addProfileRoutes(app, { ...dependencies, guards });
   addPoolRoute(app, { ...dependencies, guards });

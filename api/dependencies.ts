@@ -1,8 +1,9 @@
+import type { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
+import type { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { JobDependencies } from '#jobs/dependencies.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
-import type { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { MediaStore } from '#platform/postgres/media-store.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
@@ -29,6 +30,7 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       | 'webhookAllowedCidrs'
     >;
   readonly library: MediaStore;
+  readonly playbackDays: PlaybackDayStore;
   readonly rollouts: RolloutStore;
   readonly playbacks: PlaybackStore;
   readonly deletions: MediaDeletionStore;

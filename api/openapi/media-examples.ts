@@ -1,6 +1,7 @@
 import { receiptOf } from '#domain/library/deletion.ts';
 import { openPlayback } from '#domain/media/playback.ts';
 import { deletionToWire, listedMediaToWire, mediaToWire } from '../wire/media.ts';
+import { playbackToWire } from '../wire/playback.ts';
 
 // Examples of what the routes of media answer, made by the functions that make the answers.
 
@@ -63,6 +64,14 @@ export const mediaExamples = {
         ],
         next_cursor: null,
       },
+    },
+  },
+  PlaybackDays: {
+    days: {
+      value: playbackToWire([
+        { day: '2026-11-24', requests: 8_412, starved: 59, sessions: 131, throughputKbps: 18_300 },
+        { day: '2026-11-23', requests: 377, starved: 0, sessions: 6, throughputKbps: null },
+      ]),
     },
   },
   MediaDeletion: {

@@ -333,6 +333,22 @@ const mediaFilesSchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
+const playbackDaysSchema = z.object({
+  days: z.array(
+    z.object({
+      /** UTC. */
+      day: z.iso.date(),
+      requests: count,
+      /** An estimate of how many there were. */
+      sessions: count,
+      /** Of the requests, those after the buffer ran empty: 0 to 1. */
+      starved_share: z.number().min(0).max(1),
+      /** Null where no player said it. */
+      median_throughput_kbps: count.nullable(),
+    }),
+  ),
+});
+
 const rolloutCountsSchema = itemCountsSchema.extend({
   /** Of the streams that were made and whose sizes are known; `saved` is negative where they grew. */
   bytes: z.object({ before: count, after: count, saved: z.int() }),
@@ -577,6 +593,7 @@ export const answerSchemas = {
   ListedMedia: listedMediaSchema,
   MediaList: mediaListSchema,
   MediaFiles: mediaFilesSchema,
+  PlaybackDays: playbackDaysSchema,
   MediaDeletion: mediaDeletionSchema,
   JobChunks: jobChunksSchema,
   JobTimeline: jobTimelineSchema,

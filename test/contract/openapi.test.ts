@@ -97,6 +97,7 @@ describe('`GET /openapi.json`', () => {
         'GET /api/media',
         'GET /api/media/{hash}',
         'GET /api/media/{hash}/files',
+        'GET /api/media/{hash}/playback',
         'PATCH /api/media/{hash}',
         'PUT /api/media/{hash}/current',
         'DELETE /api/media/{hash}',

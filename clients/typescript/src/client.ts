@@ -20,6 +20,8 @@ import type {
   MediaDeletion,
   MediaFile,
   MediaFilesFilter,
+  PlaybackDays,
+  PlaybackDaysFilter,
   MediaFilter,
   Rerun,
   RerunRequest,
@@ -235,6 +237,12 @@ export class Reelwright {
       const { data } = await this.#checked(this.http.GET('/api/media/{hash}/files', { params }));
       return { items: data.files, next: data.next_cursor };
     });
+  }
+
+  /** How a media plays, by day, as players say it (CMCD); the last 30 days, or as many as `days` says. */
+  async mediaPlayback(hash: string, query: PlaybackDaysFilter = {}): Promise<PlaybackDays> {
+    const params = { path: { hash }, query };
+    return (await this.#checked(this.http.GET('/api/media/{hash}/playback', { params }))).data;
   }
 
   /** Changes when a media expires, or its legal hold. */

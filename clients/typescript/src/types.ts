@@ -53,6 +53,9 @@ export type MediaFilter = NonNullable<operations['listMedia']['parameters']['que
 /** An object of a media. */
 export type MediaFile = Schemas['MediaFiles']['files'][number];
 export type MediaFilesFilter = NonNullable<operations['listMediaFiles']['parameters']['query']>;
+/** How a media plays, by day. */
+export type PlaybackDays = Schemas['PlaybackDays'];
+export type PlaybackDaysFilter = NonNullable<operations['listMediaPlayback']['parameters']['query']>;
 export type MediaChange = Schemas['MediaChange'];
 /** The deletion of a media, with its receipt once it is done. */
 export type MediaDeletion = Schemas['MediaDeletion'];

@@ -22,7 +22,13 @@ from ._async_http import AsyncSession
 from ._async_submit import AsyncSubmit
 from ._async_uploads import Sending, request_of
 from ._async_wait import wait_until_ended
-from ._queries import ListImportsQuery, ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
+from ._queries import (
+    ListImportsQuery,
+    ListJobsQuery,
+    ListMediaFilesQuery,
+    ListMediaPlaybackQuery,
+    ListMediaQuery,
+)
 from ._results import AnyResults
 from ._retry import RetryOptions
 from ._source import Source, UploadSource
@@ -42,6 +48,7 @@ from .models import (
     MediaChange,
     MediaDeletion,
     MediaFilesFile,
+    PlaybackDays,
     Rerun,
     RerunRequest,
     Retry,
@@ -257,6 +264,11 @@ class AsyncReelwright(AsyncSubmit):
         """The objects of a media; pages are fetched as they are needed."""
         async for item in self._pages(f"{_media_path(hash)}/files", "files", {**filter}):
             yield item
+
+    async def media_playback(self, hash: str, **filter: Unpack[ListMediaPlaybackQuery]) -> PlaybackDays:
+        """How a media plays, by day, as players say it (CMCD); the last 30 days, or as many as `days` says."""
+        playback: PlaybackDays = await self._session.json("GET", f"{_media_path(hash)}/playback", params={**filter})
+        return playback
 
     async def update_media(self, hash: str, change: MediaChange) -> Media:
         """Changes when a media expires, its legal hold, or how it plays."""

@@ -28,6 +28,10 @@ class ListMediaFilesQuery(TypedDict, total=False):
     cursor: str
 
 
+class ListMediaPlaybackQuery(TypedDict, total=False):
+    days: int
+
+
 class ListRolloutsQuery(TypedDict, total=False):
     limit: int
     cursor: str

@@ -23,7 +23,13 @@ from ._sync_http import Session
 from ._sync_submit import Submit
 from ._sync_uploads import Sending, request_of
 from ._sync_wait import wait_until_ended
-from ._queries import ListImportsQuery, ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
+from ._queries import (
+    ListImportsQuery,
+    ListJobsQuery,
+    ListMediaFilesQuery,
+    ListMediaPlaybackQuery,
+    ListMediaQuery,
+)
 from ._results import AnyResults
 from ._retry import RetryOptions
 from ._source import Source, UploadSource
@@ -43,6 +49,7 @@ from .models import (
     MediaChange,
     MediaDeletion,
     MediaFilesFile,
+    PlaybackDays,
     Rerun,
     RerunRequest,
     Retry,
@@ -258,6 +265,11 @@ class Reelwright(Submit):
         """The objects of a media; pages are fetched as they are needed."""
         for item in self._pages(f"{_media_path(hash)}/files", "files", {**filter}):
             yield item
+
+    def media_playback(self, hash: str, **filter: Unpack[ListMediaPlaybackQuery]) -> PlaybackDays:
+        """How a media plays, by day, as players say it (CMCD); the last 30 days, or as many as `days` says."""
+        playback: PlaybackDays = self._session.json("GET", f"{_media_path(hash)}/playback", params={**filter})
+        return playback
 
     def update_media(self, hash: str, change: MediaChange) -> Media:
         """Changes when a media expires, its legal hold, or how it plays."""
