@@ -45,6 +45,30 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
   });
   afterEach(() => page.unrouteAll({ behavior: 'ignoreErrors' }));
 
+  it('C34.12: the page of a media has a row for each day on which players said how it plays', async () => {
+    const id = await submitted('watched');
+    await changing('**/api/jobs?*', ({ jobs, ...rest }: { jobs: { job_id: string }[] }) => ({
+      ...rest,
+      jobs: jobs.map((job) => (job.job_id === id ? { ...job, results: { streaming: { master_playlist: 'x' } } } : job)),
+    }));
+    const day = {
+      day: '2026-11-24',
+      requests: 8412,
+      sessions: 131,
+      starved_share: 0.007,
+      median_throughput_kbps: 18_300,
+    };
+    const answer = { days: [day, { ...day, day: '2026-11-23', starved_share: 0, median_throughput_kbps: null }] };
+    await page.route('**/api/media/watched/playback', (route) => route.fulfill({ json: answer }));
+    await goTo(page, '#/media/watched');
+    const rows = page.locator('[aria-label=Playback] tbody tr');
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.allInnerTexts()).toEqual([
+      '2026-11-24\t131\t8,412\t0.7 %\t18.3 Mb/s',
+      '2026-11-23\t131\t8,412\t0 %\t–',
+    ]);
+  });
+
   it('C31.5: an earlier revision is published again, the expiry set and removed, and files listed page by page', async () => {
     await submitted('revised');
     const created = '2026-01-02T03:04:05.000Z';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { addSession, emptySketch, sketchToBits } from '#domain/playback/session-sketch.ts';
-import { type AddedPlayback, PlaybackStore } from '#platform/postgres/playback-store.ts';
+import { type AddedPlayback, PlaybackStore } from '#platform/postgres/playback-day-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
@@ -161,7 +161,7 @@ describe('a server without PLAYBACK_FIGURES', () => {
 
   it('C34.8: digests are deleted PLAYBACK_RETENTION after their day', async () => {
     await makeMedia(api, 'aged');
-    await api.d.playback.add([added('aged', ['a'])]);
+    await api.d.playbackDays.add([added('aged', ['a'])]);
     const { pool } = api.d.database;
     for (const age of [1, 89, 91, 400])
       await pool.query(
@@ -187,7 +187,7 @@ describe('a server without PLAYBACK_FIGURES', () => {
     const store = {
       add: async (rows: readonly AddedPlayback[]) => {
         if (isAway) throw new Error('away');
-        await api.d.playback.add(rows);
+        await api.d.playbackDays.add(rows);
       },
     };
     const writer = new PlaybackWriter({ figures, store, log: createLogger({ level: 'silent', name: 'test' }) });

@@ -128,6 +128,7 @@ export const api = {
   links: (body) => json('api/console/links', { method: 'POST', body }),
   media: (hash) => json(`api/media/${segment(hash)}`),
   mediaFiles: (hash, filter, signal) => json(`api/media/${segment(hash)}/files?${query(filter)}`, { signal }),
+  mediaPlayback: (hash) => json(`api/media/${segment(hash)}/playback`),
   changeMedia: (hash, body) => json(`api/media/${segment(hash)}`, { method: 'PATCH', body }),
   chooseRevision: (hash, revision) => json(`api/media/${segment(hash)}/current`, { method: 'PUT', body: { revision } }),
   deleteMedia: (hash) => json(`api/media/${segment(hash)}`, { method: 'DELETE' }),

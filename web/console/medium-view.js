@@ -2,6 +2,7 @@ import { api, has } from './api.js';
 import { announce, confirmation, h } from './dom.js';
 import { bytesText, dateTimeText } from './format.js';
 import { ago, card, emptyState, facts, faultState, statusBadge, whileDisabled } from './parts.js';
+import { playbackCard } from './playback.js';
 import { filesCard } from './files.js';
 import { imagesCard, imagesOf, playerCard, tracksCard } from './results.js';
 import { shareCard } from './share.js';
@@ -77,6 +78,7 @@ function pageOf({ hash, jobs, medium, navigate, reload }) {
         stream ? playerCard(stream) : null,
         withImages ? imagesCard(withImages) : null,
         stream ? tracksCard(stream) : null,
+        stream && has('GET /api/media/{hash}/playback') ? playbackCard(hash) : null,
         medium?.status === 'live' && has('GET /api/media/{hash}/files') ? filesCard(medium) : null,
       ),
       h(

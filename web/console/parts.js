@@ -105,3 +105,35 @@ export function renewTimes() {
     if (node.textContent !== text) node.textContent = text;
   }
 }
+
+/** A table of texts or nodes that scrolls by itself where it is too wide. */
+export function tableOf(label, names, rows) {
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+    h(
+      'table',
+      {},
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          names.map((name) => h('th', { scope: 'col' }, name)),
+        ),
+      ),
+      h(
+        'tbody',
+        {},
+        rows.map((cells) =>
+          h(
+            'tr',
+            {},
+            cells.map((cell) => h('td', {}, cell)),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,7 +1,7 @@
 import { api } from './api.js';
 import { h } from './dom.js';
 import { bytesText } from './format.js';
-import { card, faultState } from './parts.js';
+import { card, faultState, tableOf } from './parts.js';
 
 // The encoding profiles, and the rules that choose one of them for a source.
 
@@ -33,37 +33,6 @@ export function profilesView() {
     body,
   );
   return { node, destroy: () => stopping.abort() };
-}
-
-function tableOf(label, names, rows) {
-  return h(
-    'div',
-    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    h(
-      'table',
-      {},
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          names.map((name) => h('th', { scope: 'col' }, name)),
-        ),
-      ),
-      h(
-        'tbody',
-        {},
-        rows.map((cells) =>
-          h(
-            'tr',
-            {},
-            cells.map((cell) => h('td', {}, cell)),
-          ),
-        ),
-      ),
-    ),
-  );
 }
 
 const profilesCard = (profiles) =>
