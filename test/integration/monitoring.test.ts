@@ -145,7 +145,7 @@ async function useServer(api: ApiUnderTest): Promise<Component> {
   await d.database.pool.query(`insert into content_keys (hash, kid, envelope) values ('h', 'k', '{}')`);
   const segment = videoKey('m', '0123456789abcdef', 'video/r360_h264/seg_1.m4s');
   await api.putMedia(segment, 'segment');
-  await api.raw('/stream/m/0123456789abcdef/video/r360_h264/seg_1.m4s');
+  for (let n = 0; n < 30; n++) await api.raw(playedBy('bl=9000,br=800,mtp=4000,ot=v,su,msd=400'));
   await api.call('/api/jobs');
   const secret = thumbSecretsOf([], keyTokenSecret)[0] ?? '';
   await api.raw(signThumbPath(key, { w: 8 }, secret));
@@ -159,6 +159,9 @@ async function untilDepthIs(metrics: Metrics, depth: number): Promise<void> {
     (values) => values.length > 0 && values.reduce((sum, { value }) => sum + value, 0) === depth,
   );
 }
+
+const playedBy = (state: string) =>
+  `/stream/m/0123456789abcdef/video/r360_h264/seg_1.m4s?CMCD=${encodeURIComponent(state)}`;
 
 const failing = () => Promise.reject(new Error('on purpose'));
 
@@ -174,8 +177,9 @@ async function breakServer(api: ApiUnderTest, whileWaiting: () => Promise<void>)
   await api.raw(signThumbPath(key, { w: 4 }, secret));
   const token = signPlaybackToken({ hash: 'h', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
   await api.raw('/api/key/h', { headers: { authorization: `Bearer ${token}` } });
+  for (let n = 0; n < 60; n++) await api.raw(playedBy('bl=0,bs,br=800,mtp=700,ot=v'));
   Object.assign(d.media, { download: failing, get: failing });
-  await api.raw('/stream/m/0123456789abcdef/video/r360_h264/seg_2.m4s');
+  for (let n = 2; n < 7; n++) await api.raw(`/stream/m/0123456789abcdef/video/r360_h264/seg_${n}.m4s`);
   await Promise.all([queue.close(), d.windowCounter.close()]);
   await api.submit({ ...thumbnail, hash: 'refused' });
   await api.raw('/readyz');
@@ -192,7 +196,7 @@ describe.skipIf(!inject('postgres'))('the monitoring of the chart', () => {
   let samples: Samples;
 
   beforeAll(async () => {
-    [api, rig] = await Promise.all([startApi(), openRig(behindAtOnce)]);
+    [api, rig] = await Promise.all([startApi({ playbackFigures: true }), openRig(behindAtOnce)]);
     const { metrics } = rig.startWorker();
     const scrape = async () => [
       ...seriesOf(await api.d.metrics.registry.metrics(), 'server'),
