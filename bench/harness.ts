@@ -20,6 +20,7 @@ export interface BenchSuite {
     | 'loop'
     | 'thumb'
     | 'keys'
+    | 'playback'
     | 'clients'
     | 'submissions'
     | 'rows'

@@ -8,6 +8,7 @@ import { clientsSuite } from './suites/clients.ts';
 import { deletionSuite } from './suites/deletion.ts';
 import { imagesSuite } from './suites/images.ts';
 import { keysSuite } from './suites/keys.ts';
+import { playbackSuite } from './suites/playback.ts';
 import { kubernetesSuite } from './suites/kubernetes.ts';
 import { loopSuite } from './suites/loop.ts';
 import { rowsSuite } from './suites/rows.ts';
@@ -26,6 +27,7 @@ const suites: readonly BenchSuite[] = [
   loopSuite,
   thumbSuite,
   keysSuite,
+  playbackSuite,
   clientsSuite,
   submissionsSuite,
   rowsSuite,
