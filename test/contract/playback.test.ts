@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { addSession, emptySketch, sketchToBits } from '#domain/playback/session-sketch.ts';
-import { type AddedPlayback, PlaybackStore } from '#platform/postgres/playback-day-store.ts';
+import { type AddedPlayback, PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
@@ -40,7 +40,7 @@ const added = (hash: string, sessions: readonly string[], more: Partial<AddedPla
   const throughputs = Array.from({ length: 48 }, (_, range) => (range === 20 ? 1 : 0));
   return { hash, requests: 10, starved: 1, sessionBits: sketchToBits(sketch), throughputs, ...more };
 };
-const write = (store: PlaybackStore, hashes: readonly string[], sessions: readonly string[]) =>
+const write = (store: PlaybackDayStore, hashes: readonly string[], sessions: readonly string[]) =>
   store.add(hashes.map((hash) => added(hash, sessions)));
 
 describe('a server with PLAYBACK_FIGURES', () => {
@@ -120,13 +120,13 @@ describe('a server without PLAYBACK_FIGURES', () => {
   });
 
   it('C34.4: servers add to one digest, in whatever order they write, and a session that changed servers counts once', async () => {
-    const stores = [new PlaybackStore(api.d.database), new PlaybackStore(api.d.database)];
+    const stores = [new PlaybackDayStore(api.d.database), new PlaybackDayStore(api.d.database)];
     for (const hash of ['shared-1', 'shared-2']) await makeMedia(api, hash);
     await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         Promise.all([
-          write(stores[0] as PlaybackStore, ['shared-1', 'shared-2'], ['a', `left-${n % 2}`]),
-          write(stores[1] as PlaybackStore, ['shared-2', 'shared-1'], ['a', `right-${n % 2}`]),
+          write(stores[0] as PlaybackDayStore, ['shared-1', 'shared-2'], ['a', `left-${n % 2}`]),
+          write(stores[1] as PlaybackDayStore, ['shared-2', 'shared-1'], ['a', `right-${n % 2}`]),
         ]),
       ),
     );
@@ -137,7 +137,7 @@ describe('a server without PLAYBACK_FIGURES', () => {
   });
 
   it('C34.7: a deleted media takes its digests with it, and a server that writes later writes nothing, before or after the deletion', async () => {
-    const store = new PlaybackStore(api.d.database);
+    const store = new PlaybackDayStore(api.d.database);
     for (const hash of ['leaves', 'stays']) await makeMedia(api, hash);
     await store.add([added('leaves', ['a'])]);
     const client = await api.d.database.pool.connect();
