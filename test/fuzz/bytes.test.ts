@@ -5,7 +5,7 @@ import { array, constantFrom, integer, oneof, tuple, uint8Array } from 'fast-che
 import { afterAll, describe, expect } from 'vitest';
 import { containerOf } from '#domain/media/containers.ts';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
-import { frameReader, writeFrame } from '#platform/images/frames.ts';
+import { frameReader } from '#platform/images/frames.ts';
 import { leavesCanvasFree, withTransparentFrame } from '#platform/images/gif-canvas.ts';
 import { heifColourOf, isPremultiplied } from '#platform/images/heif-colour.ts';
 import { stillOfSequence } from '#platform/images/heif-sequence.ts';
