@@ -38,7 +38,7 @@ const behindAtOnce = {
 };
 const absence = 'ReelwrightWorkersAbsent';
 
-const ofCluster = /^svc_(?:leader|media_jobs_waiting)$/;
+const ofCluster = /^svc_(?:leader|media_jobs_waiting|pool_\w+)$/;
 
 interface Series {
   readonly name: string;
