@@ -56,7 +56,13 @@ const claimOld = `
   update jobs set ${later}, results_expired = results_expired or is_expired,
     idempotency_key = case when is_expired then 'expired ' || jobs.id else idempotency_key end
   from decided where jobs.id = decided.id returning ${returned}, is_expired as "isExpired"`;
+// A hold that began since the claim keeps the objects, so their results have not expired after all.
 const deleteJobs = `
+  with kept as (
+    update jobs set results_expired = false
+    where id = any($1) and results is not null and revision_deleted_at is null
+      and exists (select from media where media.hash = jobs.hash and legal_hold)
+  )
   delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'
     and not exists (select from webhook_events where job_id = jobs.id and is_additional and next_attempt_at is not null)
     and not exists (select from media where media.hash = jobs.hash and legal_hold)`;
@@ -98,7 +104,10 @@ export class RetentionStore {
     await this.#database.pool.query('update jobs set revision_deleted_at = now() where id = any($1)', [jobIds]);
   }
 
-  /** Deletes jobs with their webhook events, but those with an event that is to be delivered. */
+  /**
+   * Deletes jobs with their webhook events, but those with an event that is to be delivered, and those that a legal
+   * hold keeps: their results have not expired.
+   */
   async deleteJobs(jobIds: readonly string[]): Promise<void> {
     await this.#database.pool.query(deleteJobs, [jobIds]);
   }

@@ -212,6 +212,17 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect(rows.map(({ id }) => id as string).toSorted()).toEqual([running, pending, held, further].toSorted());
     });
 
+    it('C13.28: a hold that begins while a job is being removed keeps its results, which have not expired', async () => {
+      const [held, other] = [await ended(30, { hash: 'held-late' }), await ended(30)];
+      const claimed = await rig.retention.claimOld({ retentionMs: 7 * dayMs, limit: 10 });
+      expect(claimed.map(({ jobId }) => jobId).toSorted()).toEqual([held, other].toSorted());
+      await query(`update media set legal_hold = true where hash = 'held-late'`);
+      await rig.retention.deleteJobs([held, other]);
+      expect((await query('select id, results_expired from jobs')).rows).toEqual([
+        { id: held, results_expired: false },
+      ]);
+    });
+
     it('JOB_RETENTION takes the images, the replaced streams and the last stream of a hash with their rows', async () => {
       const image = await submit({ type: 'image:thumbnail' });
       const variant = imageKey(hash, revisionOf(image, 1), { variant: 'thumb', format: 'webp' });
