@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
 import { rerunPrefix } from '#domain/jobs/idempotency.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
-import { PlaybackStore } from '#platform/postgres/playback-store.ts';
+import { sketchBits } from '#domain/playback/session-sketch.ts';
+import { throughputRanges } from '#domain/playback/throughput-counts.ts';
+import { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
+import { decidePlayback, PlaybackStore } from '#platform/postgres/playback-store.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { giveUpKeyOfDeleted, takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
@@ -32,6 +36,14 @@ const filters: readonly MediaFilter[] = [
 ];
 
 const store = (d: Database) => new MediaDeletionStore(d);
+
+const played = {
+  hash: 'busy',
+  requests: 1,
+  starved: 0,
+  sessionBits: '0'.repeat(sketchBits),
+  throughputs: Array.from({ length: throughputRanges }, () => 0),
+};
 
 /** What is asked of media and their deletions, of a hash that has many jobs too. */
 export function mediaQueries(): Query[] {
@@ -92,6 +104,10 @@ export function mediaQueries(): Query[] {
     ['delivery: decided playback', 0, (d) => new PlaybackStore(d).all(200_000)],
     ['delivery: changed playback', 0, (d) => new PlaybackStore(d).changed(200_000)],
     ['delivery: how a media plays', 0, (d) => new PlaybackStore(d).find('busy')],
+    ['media: how it is to play', 10, (d) => decidePlayback(d.pool as never, 'busy', { mode: 'signed', purge: null })],
+    ['delivery: days of playback', 100, (d) => new PlaybackDayStore(d).add([played])],
+    ['media: days of playback', 0, (d) => new PlaybackDayStore(d).find('busy', 30)],
+    ['retention: days of playback', 0, (d) => new RetentionStore(d).deletePlaybackDays({ retentionMs: 1, limit: 100 })],
     ['media: withdrawn tickets', 10, (d) => new PlaybackStore(d).withdraw('busy', purge)],
   ];
 }

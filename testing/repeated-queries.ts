@@ -143,6 +143,12 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
       1_000,
       (d) => new JobStore(d).withoutTicket({ olderThanMs: 60_000, limit: 500 }),
     ],
+    [
+      'attempts: runs of a deleted Job',
+      10,
+      (d) => new JobStore(d).keepRuns({ jobId: idOfRow(5), attempt: 1 }, [{ pod: 'p' } as never]),
+    ],
+    ['attempts: runs that were kept', 10, (d) => new JobStore(d).keptRuns({ jobId: idOfRow(5), attempt: 1 })],
     ['sweeper: lapsed leases', 2_500, (d) => new JobStore(d).releaseLapsed()],
     ['gauges: jobs at work', 2_500, (d) => new JobStore(d).countAtWork()],
     ['gauges: the oldest waiting', 10, (d) => new JobStore(d).oldestWaitingSeconds()],
