@@ -3,7 +3,7 @@ import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/server.ts';
 import { commands } from '../../cli/commands/index.ts';
 import { type CommandLine, type CommandResult, openCommandLine } from '../../testing/command-line.ts';
@@ -194,11 +194,16 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       writeFileSync('opened.json', JSON.stringify({ argv: process.argv[2], location, guessed }));`;
     await writeFile(opener, code, { mode: 0o755 });
     const { url } = await jsonOf(['play', 'cli-video', '--open'], 0, { BROWSER: opener });
-    const opened = JSON.parse(await readFile(join(cli.home, 'opened.json'), 'utf8')) as {
-      argv: string;
-      location: string;
-      guessed: number;
-    };
+    // The command does not wait for the browser.
+    const opened = await vi.waitFor(
+      async () =>
+        JSON.parse(await readFile(join(cli.home, 'opened.json'), 'utf8')) as {
+          argv: string;
+          location: string;
+          guessed: number;
+        },
+      { timeout: 30_000 },
+    );
     // Other users of the machine see the port, and cannot guess the path.
     expect([opened.location, opened.argv.includes('token'), opened.guessed]).toEqual([url, false, 404]);
   });
