@@ -15,6 +15,7 @@ const bounded = [
   'delivery/deleted-media.ts',
   'delivery/data-plane/read-cache.ts',
   'delivery/data-plane/stream-fast-path.ts',
+  'delivery/playback-states.ts',
   'domain/webhooks/receivers.ts',
   'platform/storage/folder/real-folders.ts',
 ];
