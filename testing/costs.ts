@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 
-// Counts what work asks of other systems,: statements, commands, requests and starts of processes.
+// Counts what work asks of other systems: statements, commands, requests and starts of processes.
 // Times depend on the machine; these numbers do not.
 
 /** How often each system was asked. */
