@@ -15,6 +15,8 @@ import type { WorkDocument, WorkProduct, Product, PublishContext, PublishedFile 
 import { openPlainFile, readPlainFile, refuseLinks } from './plain-files.ts';
 import { readWhole } from '#platform/storage/read-whole.ts';
 
+type UploadContext = Pick<PublishContext, 'media' | 'reporter' | 'signal' | 'log'>;
+
 const uploadsAtOnce = 4;
 /** A file up to this size is read once, for its digest and its upload. */
 const wholeBytesMax = 8 * 1024 * 1024;
@@ -62,7 +64,7 @@ async function publishOutcome(product: Product, context: PublishContext): Promis
  * Uploads what a unit hands to other units, its documents last. Two processes may upload the same unit at once: neither
  * replaces an object of the other, and both describe what is stored.
  */
-async function publishWork(product: WorkProduct, context: PublishContext): Promise<void> {
+export async function publishWork(product: WorkProduct, context: UploadContext): Promise<void> {
   const { media, signal, log } = context;
   const onStored = (key: string, bytes: Buffer) => product.onStored?.(key, bytes);
   const write = async ({ key, content, isOnce }: WorkDocument) => {
@@ -133,7 +135,7 @@ const digestOptions = ({ signal }: PublishContext) => ({ contentType: 'text/plai
 /** Uploads in the order of the list, a few at once. */
 async function uploadEach(
   files: readonly PublishedFile[],
-  context: PublishContext,
+  context: UploadContext,
   uploadOne: typeof upload,
 ): Promise<ManifestObject[]> {
   const objects: ManifestObject[] = [];
@@ -148,7 +150,7 @@ async function uploadEach(
   return objects;
 }
 
-async function upload({ key, path }: PublishedFile, { media, signal }: PublishContext): Promise<ManifestObject> {
+async function upload({ key, path }: PublishedFile, { media, signal }: UploadContext): Promise<ManifestObject> {
   signal.throwIfAborted();
   await using file = await openPlainFile(path);
   const { size } = await file.stat();
@@ -178,7 +180,7 @@ async function digestOf(file: FileHandle): Promise<string> {
 /** Uploads a file unless its key has an object. @returns what is stored */
 async function uploadOnce(
   { key, path }: PublishedFile,
-  { media, signal }: PublishContext,
+  { media, signal }: UploadContext,
   onStored?: (key: string, bytes: Buffer) => void,
 ): Promise<ManifestObject> {
   signal.throwIfAborted();

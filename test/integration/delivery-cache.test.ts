@@ -258,6 +258,17 @@ describe('objects in memory', () => {
     expect(delivery.reads.length).toBeLessThanOrEqual(4);
   });
 
+  it('C17.22: a range that the bucket fails to give is 500, and the whole object is not sent in its place', async () => {
+    const segment = randomBytes(mebibyte);
+    const whole = originOf({ [videoKey(hash, rev, segmentPath(1))]: segment });
+    const delivery = await startDelivery((asked, answer) => {
+      if (asked.headers.range === undefined) whole(asked, answer);
+      else answer.writeHead(503).end();
+    });
+    const answer = await get(delivery.port, `${rev}/${segmentPath(1)}`, { range: 'bytes=0-9' });
+    expect([answer.status, delivery.requests.length]).toEqual([500, 2]);
+  });
+
   it('a slow client gets the rest from the bucket when its object is evicted meanwhile', async () => {
     // More than the sockets of both sides hold in the kernel.
     const bytes = randomBytes(12 * mebibyte);

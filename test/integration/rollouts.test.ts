@@ -259,7 +259,10 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     expect([canary.running > 0, canary.planned, rest.running]).toEqual([true, 0, 0]);
     for (const jobId of await rig.queued()) await rig.end(jobId, better);
     await rig.round(id);
-    expect(await rig.find(id)).toMatchObject({ status: 'running', verdict: { passed: true } });
+    const passed = await rig.find(id);
+    expect(passed).toMatchObject({ status: 'running', verdict: { passed: true } });
+    // The round that judges the canary begins what follows it.
+    expect(passed.rest.running).toBeGreaterThan(0);
     const ended = await run(id);
     expect([ended.status, totalOf(ended).done]).toEqual(['completed', 20]);
   });
