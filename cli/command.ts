@@ -12,8 +12,14 @@ export interface OptionRow {
   /** Whether it may be given several times. */
   readonly isMany?: boolean;
   readonly short?: string;
+  /** Its values, where they are words of a list. */
+  readonly words?: readonly string[];
   readonly doc: string;
 }
+
+/** What a shell completes by asking the service or the configuration file (`reelwright complete`). */
+export const completed = ['jobs', 'media', 'rollouts', 'servers'] as const;
+export type Completed = (typeof completed)[number];
 
 /** What a command may use; the service is only looked up when a command asks for it. */
 export interface Context {
@@ -37,6 +43,10 @@ export interface Command {
   readonly args: string;
   readonly argsMin: number;
   readonly argsMax: number;
+  /** What its first argument is, where a shell can complete it. */
+  readonly completes?: Completed;
+  /** Whether help and completion leave it out. */
+  readonly isHidden?: boolean;
   /** One sentence. */
   readonly doc: string;
   /** Further lines of its help. */
@@ -51,7 +61,7 @@ export interface Command {
 /** Options of every command. */
 export const sharedOptions: Readonly<Record<string, OptionRow>> = {
   json: { doc: 'print one JSON document; errors are JSON on standard error' },
-  server: { value: 'NAME', short: 's', doc: 'a server of the configuration file, in place of its default' },
+  server: { value: 'NAME', short: 'S', doc: 'a server of the configuration file, in place of its default' },
   help: { short: 'h', doc: 'print this text' },
 };
 
@@ -91,7 +101,9 @@ export class Options {
     const given = this.text(name);
     const found = words.find((word) => word === given);
     if (given === undefined || found !== undefined) return found;
-    throw new UsageError(`--${name}: expected one of ${words.join(', ')}, found ${JSON.stringify(given)}`);
+    const near = nearestName(given, words);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    throw new UsageError(`--${name}: expected one of ${words.join(', ')}, found ${JSON.stringify(given)}${hint}`);
   }
 }
 
@@ -101,18 +113,36 @@ export interface Call {
   readonly rest: readonly string[];
 }
 
-/** The command that the arguments name; null where they name none. @throws UsageError for an unknown one */
-export function findCommand(argv: readonly string[], commands: readonly Command[]): Call | null {
-  const [first, second = ''] = argv;
-  if (first === undefined || first.startsWith('-')) return null;
-  const two = commands.find(({ name }) => name === `${first} ${second}`);
-  if (two !== undefined) return { command: two, rest: argv.slice(2) };
-  const one = commands.find(({ name }) => name === first);
-  if (one !== undefined) return { command: one, rest: argv.slice(1) };
-  const below = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
-  const names = commands.map(({ name }) => name);
-  const near = below.length > 0 ? below.join(' or ') : nearestName(first, names);
-  throw new UsageError(`no command ${first}${near === null ? '; see reelwright --help' : `; did you mean ${near}?`}`);
+/** Commands whose help is asked for: all of them, those of a group, or one. */
+export interface HelpCall {
+  readonly helpOf: readonly Command[];
+}
+
+/** The command that the arguments name, or the help that they ask for. @throws UsageError for an unknown command */
+export function findCommand(argv: readonly string[], commands: readonly Command[]): Call | HelpCall {
+  const [first = '--help', second = ''] = argv;
+  if (first === 'help') return { helpOf: namedBy(argv.slice(1), commands) };
+  if (first === '--help' || first === '-h') return { helpOf: commands };
+  const command =
+    commands.find(({ name }) => name === `${first} ${second}`) ?? commands.find(({ name }) => name === first);
+  if (command !== undefined) return { command, rest: argv.slice(command.name.split(' ').length) };
+  const isHelp = second === '' || second === '--help' || second === '-h';
+  const group = namedBy(isHelp ? [first] : [first, second], commands);
+  return { helpOf: group };
+}
+
+/** The commands of a name: one, or those of a group. @throws UsageError with the nearest name where there is none */
+function namedBy(words: readonly string[], commands: readonly Command[]): readonly Command[] {
+  const named = words.filter((word) => !word.startsWith('-')).join(' ');
+  if (named === '') return commands;
+  const found = commands.filter(({ name }) => name === named || name.startsWith(`${named} `));
+  if (found.length > 0) return found;
+  const names = commands
+    .filter(({ isHidden }) => isHidden !== true)
+    .flatMap(({ name }) => [name, name.split(' ')[0] ?? '']);
+  const [first = ''] = words;
+  const near = nearestName(named, names) ?? nearestName(first, names);
+  throw new UsageError(`no command ${named}${near === null ? '; see reelwright --help' : `; did you mean ${near}?`}`);
 }
 
 /** The arguments and options of a call. @throws UsageError that says what is wrong */

@@ -19,12 +19,19 @@ export function helpOf(command: Command): string {
   ].join('\n');
 }
 
+/** The help of one command, or a list of several. */
+export function helpOfAll(commands: readonly Command[]): string {
+  const [first] = commands;
+  return commands.length === 1 && first !== undefined ? helpOf(first) : helpOfProgram(commands);
+}
+
 export function helpOfProgram(commands: readonly Command[]): string {
+  const shown = commands.filter(({ isHidden }) => isHidden !== true);
   return [
     'usage: reelwright COMMAND [options]',
     '',
     'commands:',
-    ...columns(commands.map(({ name, args, doc }) => [`${name} ${args}`.trimEnd(), doc])),
+    ...columns(shown.map(({ name, args, doc }) => [`${name} ${args}`.trimEnd(), doc])),
     '',
     'The service is the one that `reelwright login` has saved, or REELWRIGHT_URL with REELWRIGHT_API_KEY.',
     '`reelwright COMMAND --help` shows its options and an example; docs/guides/cli.md has the exit codes.',

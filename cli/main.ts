@@ -5,7 +5,7 @@ import { programVersion } from '#platform/telemetry/program-version.ts';
 import { checkArgs, findCommand, readCall } from './command.ts';
 import { commands } from './commands/index.ts';
 import { exitCode, exitCodeOf } from './exit-codes.ts';
-import { helpOf, helpOfProgram } from './help.ts';
+import { helpOf, helpOfAll } from './help.ts';
 import { openOutput, printError } from './output.ts';
 import { serverOf } from './settings.ts';
 
@@ -17,15 +17,14 @@ const retry = { attempts: 12, waitSecMax: 300 };
 
 async function main(argv: readonly string[]): Promise<number> {
   const { env, stdout, stderr } = process;
-  if (argv[0] === '--version') {
+  if (argv[0] === '--version' || argv[0] === 'version') {
     stdout.write(`${programVersion()}\n`);
     return 0;
   }
   const call = findCommand(argv, commands);
-  if (call === null) {
-    const isHelp = argv.length === 0 || argv.includes('--help') || argv.includes('-h');
-    (isHelp ? stdout : stderr).write(helpOfProgram(commands));
-    return isHelp ? 0 : exitCode('usage');
+  if ('helpOf' in call) {
+    stdout.write(helpOfAll(call.helpOf));
+    return 0;
   }
   const { args, options } = readCall(call);
   if (options.flag('help')) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ReelwrightError } from '../clients/typescript/src/index.ts';
-import { openOutput, printable, printError, table } from './output.ts';
+import { openOutput, printable, printError, table, timeText } from './output.ts';
 import { TransferRate } from './progress.ts';
 
 function outlets({ isTTY = true, isJson = false, columns = 40, env = {} as Record<string, string> }) {
@@ -47,12 +47,54 @@ it('without a terminal there is no bar, and with --json neither bar nor remark',
   expect(json.written).toEqual({ stdout: '{"a":1}\n', stderr: '' });
 });
 
+it.each([
+  [{ code: 'unauthorized', status: 401 }, 'the API key is refused: run reelwright login, or set REELWRIGHT_API_KEY'],
+  [{ code: 'not_found', status: 404, traceId: 'abc' }, 'not_found: There is no job'],
+  [
+    { code: 'internal_error', status: 500, traceId: 'abc' },
+    'internal_error: There is no job. Look up the trace id in the log of the service. (trace id abc)',
+  ],
+  [
+    {
+      code: 'invalid_request',
+      status: 400,
+      errors: [{ pointer: '/options/at', code: 'x', detail: 'is not a known field' }],
+    },
+    'invalid_request: options.at is not a known field',
+  ],
+])('the error %j is one line, the fault first', (fields, line) => {
+  const { written, stderr } = outlets({});
+  printError(new ReelwrightError({ detail: 'There is no job.', ...fields }), { isJson: false, stderr });
+  expect(written.stderr).toBe(`reelwright: ${line}\n`);
+});
+
+it.each([
+  [30, 'just now'],
+  [61, '1 min ago'],
+  [7_300, '2 h ago'],
+  [200_000, '2 d ago'],
+  [-7_300, 'in 2 h'],
+])('a time %d seconds ago is read as %s, and stays as it is for programs', (seconds, text) => {
+  const now = Date.parse('2026-11-27T12:00:00Z');
+  const iso = new Date(now - seconds * 1000).toISOString();
+  expect(timeText(iso, { isRead: true }, now)).toBe(text);
+  expect(timeText(iso, { isRead: false }, now)).toBe(iso);
+});
+
+it('a cell has its colour where a person looks, and columns stay as wide as their words', () => {
+  const rows = [
+    [{ colour: 'red', word: 'failed' }, 'a'],
+    ['ok', 'b'],
+  ] as const;
+  expect(table(['S', 'X'], rows, true)).toBe('S       X\n\u001B[31mfailed\u001B[0m  a\nok      b');
+  expect(table(['S', 'X'], rows)).toBe('S       X\nfailed  a\nok      b');
+});
+
 it('an error is a line with what to do, and one JSON document with --json', () => {
   const error = new ReelwrightError({ code: 'not_found', status: 404, detail: 'no\u001B[31m job', traceId: 'abc' });
   const { written, stderr } = outlets({});
   printError(error, { isJson: false, stderr });
   expect(written.stderr).toContain('reelwright: not_found: no?[31m job\n');
-  expect(written.stderr).toContain('trace id: abc');
   written.stderr = '';
   printError(error, { isJson: true, stderr });
   expect(JSON.parse(written.stderr)).toMatchObject({

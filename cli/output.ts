@@ -21,12 +21,19 @@ export interface Badge {
 }
 const codes: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 };
 
+/** A cell of a table: a text, or one in a colour where a person looks. */
+export type Cell = string | Badge;
+
 export interface Output {
   readonly isJson: boolean;
+  /** Whether a person reads standard output: times are relative and ids short. */
+  readonly isRead: boolean;
   /** Whether a person reads standard error. */
   readonly isWatched: boolean;
   /** A result: `text` for people, `value` for programs. */
   result(value: unknown, text: string, badge?: Badge): void;
+  /** A result with rows: a table for people, `value` for programs. */
+  list(value: unknown, head: readonly string[], rows: readonly (readonly Cell[])[]): void;
   /** A remark for people. */
   note(text: string): void;
   /** Replaces the line of the bar; without a terminal nothing is shown. */
@@ -42,6 +49,7 @@ interface OutputOptions {
 
 export function openOutput({ isJson, env, stdout, stderr }: OutputOptions): Output {
   const isPlain = isJson || (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb';
+  const isRead = stdout.isTTY === true && !isJson && env['TERM'] !== 'dumb';
   const hasColour = stdout.isTTY === true && !isPlain;
   const isWatched = stderr.isTTY === true && !isJson && env['TERM'] !== 'dumb';
   let isBarShown = false;
@@ -51,7 +59,12 @@ export function openOutput({ isJson, env, stdout, stderr }: OutputOptions): Outp
   };
   return {
     isJson,
+    isRead,
     isWatched,
+    list: (value, head, rows) => {
+      clear();
+      stdout.write(isJson ? `${printableJson(value)}\n` : `${table(head, rows, hasColour)}\n`);
+    },
     result: (value, text, badge) => {
       clear();
       if (isJson) stdout.write(`${printableJson(value)}\n`);
@@ -73,33 +86,70 @@ function badgeText({ colour, word }: Badge, hasColour: boolean): string {
   return hasColour ? `\u001B[${codes[colour]}m${word}\u001B[0m` : word;
 }
 
-/** What an error prints on standard error. */
+/** What an error prints on standard error: one line for people, one JSON document for programs. */
 export function printError(error: unknown, { isJson, stderr }: { readonly isJson: boolean; readonly stderr: Outlet }) {
   const known = error instanceof ReelwrightError ? error : null;
   const message = error instanceof Error ? error.message : String(error);
   const code = known?.code ?? (error instanceof UsageError ? 'usage' : 'failed');
   const { detail = message, status = 0, errors = [], traceId = null, advice = null } = known ?? {};
-  if (isJson) {
-    stderr.write(`${printableJson({ error: { code, status, detail, errors, trace_id: traceId, advice } })}\n`);
-    return;
-  }
-  const lines = [`reelwright: ${message}`, ...(advice === null ? [] : [advice])];
-  if (traceId !== null) lines.push(`trace id: ${traceId}`);
-  stderr.write(`${lines.map(printable).join('\n')}\n`);
+  const document = { error: { code, status, detail, errors, trace_id: traceId, advice } };
+  stderr.write(`${isJson ? printableJson(document) : printable(`reelwright: ${lineOf(known, message)}`)}\n`);
+}
+
+/** The fault first, then what to do at this terminal. */
+function lineOf(error: ReelwrightError | null, message: string): string {
+  if (error === null) return message;
+  const { code, detail, errors, status, traceId, advice } = error;
+  if (code === 'unauthorized') return 'the API key is refused: run reelwright login, or set REELWRIGHT_API_KEY';
+  if (code === 'source_missing') return `${faultsOf(errors, detail)}, and there is no such file here`;
+  const isAdvised = status === 0 || status >= 500;
+  const trace = status >= 500 && traceId !== null ? ` (trace id ${traceId})` : '';
+  return `${code}: ${faultsOf(errors, detail)}${isAdvised ? `. ${advice}` : ''}${trace}`;
+}
+
+function faultsOf(errors: ReelwrightError['errors'], detail: string): string {
+  if (errors.length === 0) return detail.replace(/\.$/, '');
+  return errors.map((each) => `${each.pointer.slice(1).replaceAll('/', '.') || 'the body'} ${each.detail}`).join('; ');
 }
 
 /** Rows in columns as wide as their widest cell. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head, ...rows.map((row) => row.map(printableLine))];
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[], hasColour = false): string {
+  const all = [head, ...rows].map((row) => row.map(badgeOf));
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.word.length ?? 0)));
   return all
     .map((row) =>
       row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map(({ word, colour }, column) => {
+          const isLast = column === row.length - 1;
+          const padding = isLast ? '' : ' '.repeat((widths[column] ?? 0) - word.length);
+          return `${colour === null ? word : badgeText({ colour, word }, hasColour)}${padding}`;
+        })
         .join('  ')
         .trimEnd(),
     )
     .join('\n');
+}
+
+function badgeOf(cell: Cell): { readonly word: string; readonly colour: Colour | null } {
+  return typeof cell === 'string'
+    ? { word: printableLine(cell), colour: null }
+    : { word: printableLine(cell.word), colour: cell.colour };
+}
+
+const agoUnits = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+] as const;
+
+/** A time as a person reads it, such as `5 min ago`; as it is where a program reads. */
+export function timeText(iso: string, { isRead }: Pick<Output, 'isRead'>, nowMs = Date.now()): string {
+  const seconds = (nowMs - Date.parse(iso)) / 1000;
+  if (!isRead || !Number.isFinite(seconds)) return iso;
+  const unit = agoUnits.find(([size]) => Math.abs(seconds) >= size);
+  if (unit === undefined) return 'just now';
+  const count = `${Math.floor(Math.abs(seconds) / unit[0])} ${unit[1]}`;
+  return seconds < 0 ? `in ${count}` : `${count} ago`;
 }
 
 /** Control characters but the line feed, and those that turn the direction of a text or end a line. */

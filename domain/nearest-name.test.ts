@@ -9,7 +9,8 @@ describe('nearestName', () => {
     ['CALLBACK-URL', 'callback_url'],
     ['sorce', 'source'],
     ['timestamp_secs', 'timestamp_sec'],
-    ['hahs', null],
+    ['hahs', 'hash'],
+    ['hshs', null],
     ['typ', 'type'],
     ['encrypt', null],
     ['', null],
@@ -33,7 +34,8 @@ describe('editDistance', () => {
     ['', '', 0],
     ['', 'ab', 2],
     ['ab', '', 2],
-    ['abcd', 'badc', 3],
+    ['abcd', 'badc', 2],
+    ['abc', 'cba', 2],
     ['abc', 'abcdef', Infinity],
   ])('from %j to %j it is %s characters', (from, to, edits) => {
     expect(editDistance(from, to)).toBe(edits);

@@ -19,19 +19,22 @@ function bareOf(name: string): string {
 }
 
 /**
- * How many characters are to be inserted, removed or replaced to get from one word to the other (Levenshtein);
- * `Infinity` where the lengths alone differ by more than two.
+ * How many characters are to be inserted, removed, replaced or swapped with their neighbour to get from one word to the
+ * other (optimal string alignment); `Infinity` where the lengths alone differ by more than two.
  */
 export function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > editsMax) return Infinity;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  let rowBefore: readonly number[] = [];
   for (let i = 1; i <= from.length; i++) {
     const next = [i];
     for (let j = 1; j <= to.length; j++) {
       const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      const swapped = isSwapped ? (rowBefore[j - 2] ?? 0) + 1 : Infinity;
+      next.push(Math.min(replaced, swapped, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
-    row = next;
+    [rowBefore, row] = [row, next];
   }
   return row[to.length] ?? Infinity;
 }

@@ -2,7 +2,6 @@ import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { openKubeClient } from '../kube.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { table } from '../output.ts';
 
 // The command that asks the cluster and not the service.
 
@@ -34,7 +33,7 @@ export const pools: Command = {
         ...[pool.concurrency, pool.active, pool.queued].map(String),
         pool.last_error ?? '',
       ]);
-      output.result({ pools: found }, table(['POOL', 'CONCURRENCY', 'ACTIVE', 'QUEUED', 'LAST ERROR'], rows));
+      output.list({ pools: found }, ['POOL', 'CONCURRENCY', 'ACTIVE', 'QUEUED', 'LAST ERROR'], rows);
     } finally {
       await client.close();
     }

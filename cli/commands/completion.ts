@@ -1,32 +1,59 @@
-import { jobTypeNames } from '#domain/job-types/index.ts';
-import { type Command, sharedOptions } from '../command.ts';
+import { type Command, type Completed, completed, sharedOptions } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
+import { dataOf } from '../request.ts';
+import { readConfig } from '../settings.ts';
 
 // Completion: scripts for shells, made of the table of commands.
 
-/** What a script completes: the first words, and by first word the second words and options. */
-function wordsOf(commands: readonly Command[]): ReadonlyMap<string, readonly string[]> {
-  const byFirst = new Map<string, Set<string>>();
-  for (const { name, options } of commands) {
-    const [first = '', second] = name.split(' ');
-    const words = byFirst.get(first) ?? new Set<string>();
-    if (second !== undefined) words.add(second);
-    for (const option of Object.keys({ ...options, ...sharedOptions })) words.add(`--${option}`);
-    byFirst.set(first, words);
-  }
-  return new Map([...byFirst].map(([first, words]) => [first, [...words]]));
+/** What a script completes after a first word: second words, options, the values of options, and arguments. */
+interface Words {
+  readonly words: readonly string[];
+  /** By option, as it is written: `--type` and `-t`. */
+  readonly values: ReadonlyMap<string, readonly string[]>;
+  readonly completes: readonly Completed[];
 }
+
+function wordsOf(commands: readonly Command[]): ReadonlyMap<string, Words> {
+  const shown = commands.filter(({ isHidden }) => isHidden !== true);
+  const firsts = [...new Set(shown.map(({ name }) => name.split(' ')[0] ?? ''))];
+  return new Map(firsts.map((first) => [first, wordsAfter(shown.filter(({ name }) => name.split(' ')[0] === first))]));
+}
+
+function wordsAfter(commands: readonly Command[]): Words {
+  const rows = commands.flatMap(({ options }) => Object.entries({ ...options, ...sharedOptions }));
+  const seconds = commands.flatMap(({ name }) => name.split(' ').slice(1));
+  const values = rows.flatMap(([name, { short, words = [] }]): [string, readonly string[]][] =>
+    words.length === 0
+      ? []
+      : [[`--${name}`, words], ...(short === undefined ? [] : [[`-${short}`, words] as [string, readonly string[]]])],
+  );
+  return {
+    words: [...new Set([...seconds, ...rows.map(([name]) => `--${name}`)])],
+    values: new Map(values),
+    completes: [...new Set(commands.flatMap(({ completes }) => completes ?? []))],
+  };
+}
+
+/** The shell's call for the words that the service or the configuration file knows. */
+const asked = (completes: readonly Completed[]) =>
+  completes.map((each) => ` $(reelwright complete ${each} 2>/dev/null)`).join('');
+
+const serverOptions = ['--server', '-S'];
 
 function bash(commands: readonly Command[]): string {
   const words = wordsOf(commands);
-  const cases = [...words].map(([first, each]) => `    ${first}) words='${each.join(' ')}' ;;`);
+  const cases = [...words].map(([first, { words: each, completes, values }]) => {
+    const byOption = [...values].map(([option, of]) => `${option}) words='${of.join(' ')}' ;;`);
+    const rest = `*) case "$2" in -*) words='${each.join(' ')}' ;; *) words="${each.join(' ')}${asked(completes)}" ;; esac ;;`;
+    return `    ${first}) case "$3" in ${[...byOption, rest].join(' ')} esac ;;`;
+  });
   return [
     '# reelwright completion bash > /etc/bash_completion.d/reelwright',
     '_reelwright() {',
     '  local words=',
     '  COMPREPLY=()',
     `  if [ "$COMP_CWORD" = 1 ]; then words='${[...words.keys()].join(' ')}'`,
-    `  elif [ "$3" = --type ] || [ "$3" = -t ]; then words='${jobTypeNames.join(' ')}'`,
+    `  elif [ "$3" = ${serverOptions.join(' ] || [ "$3" = ')} ]; then words="${asked(['servers'])}"`,
     '  else case "${COMP_WORDS[1]}" in',
     ...cases,
     '  esac; fi',
@@ -38,14 +65,18 @@ function bash(commands: readonly Command[]): string {
 
 function zsh(commands: readonly Command[]): string {
   const words = wordsOf(commands);
+  const cases = [...words].map(([first, { words: each, completes, values }]) => {
+    const byOption = [...values].map(([option, of]) => `(${option}) compadd -- ${of.join(' ')}; return ;;`);
+    return `    ${first}) case $words[CURRENT-1] in ${byOption.join(' ')} *) compadd -- ${each.join(' ')}${asked(completes)} ;; esac ;;`;
+  });
   return [
     '#compdef reelwright',
     '# reelwright completion zsh > "${fpath[1]}/_reelwright"',
     '_reelwright() {',
     `  if (( CURRENT == 2 )); then compadd -- ${[...words.keys()].join(' ')}; return; fi`,
-    `  if [[ $words[CURRENT-1] == (--type|-t) ]]; then compadd -- ${jobTypeNames.join(' ')}; return; fi`,
+    `  if [[ $words[CURRENT-1] == (${serverOptions.join('|')}) ]]; then compadd --${asked(['servers'])}; return; fi`,
     '  case $words[2] in',
-    ...[...words].map(([first, each]) => `    ${first}) compadd -- ${each.join(' ')} ;;`),
+    ...cases,
     '  esac',
     '  _files',
     '}',
@@ -58,17 +89,56 @@ function quoted(text: string): string {
 }
 
 function fish(commands: readonly Command[]): string {
-  const lines = commands.flatMap(({ name, doc, options }) => {
+  const lines = commands.flatMap(({ name, doc, options, completes, isHidden }) => {
+    if (isHidden === true) return [];
     const [first = '', second] = name.split(' ');
     const named = `complete -c reelwright -n '__fish_use_subcommand' -f -a ${first} -d ${quoted(doc)}`;
     const below = `complete -c reelwright -n '__fish_seen_subcommand_from ${first}'`;
     const rows = Object.entries({ ...options, ...sharedOptions }).map(([option, row]) => {
-      const values = option === 'type' ? ` -a ${quoted(jobTypeNames.join(' '))}` : '';
+      const words = option === 'server' ? '(reelwright complete servers)' : (row.words ?? []).join(' ');
+      const values = words === '' ? '' : ` -a ${quoted(words)}`;
       return `${below} -l ${option}${row.value === undefined ? '' : ` -r${values}`} -d ${quoted(row.doc)}`;
     });
-    return [named, ...(second === undefined ? [] : [`${below} -f -a ${second} -d ${quoted(doc)}`]), ...rows];
+    const args = completes === undefined ? [] : [`${below} -f -a ${quoted(`(reelwright complete ${completes})`)}`];
+    return [named, ...(second === undefined ? [] : [`${below} -f -a ${second} -d ${quoted(doc)}`]), ...args, ...rows];
   });
   return ['# reelwright completion fish > ~/.config/fish/completions/reelwright.fish', ...lines].join('\n');
+}
+
+/** What is completed by asking for it, at most so many. */
+const askedMax = 50;
+
+/** `reelwright complete`, which the scripts call. */
+export const complete: Command = {
+  name: 'complete',
+  args: completed.join('|'),
+  argsMin: 1,
+  argsMax: 1,
+  isHidden: true,
+  doc: 'Prints the newest names of a kind, a line each, for the completion of a shell.',
+  example: 'complete jobs',
+  options: {},
+  run: async ({ args: [kind], output, client, env }) => {
+    const names: string[] = [];
+    if (kind === 'servers') names.push(...Object.keys((await readConfig(env)).servers));
+    else if (kind === 'jobs')
+      for await (const { job_id: id } of firstOf((await client()).jobs({ limit: askedMax }))) names.push(id);
+    else if (kind === 'media')
+      for await (const { hash } of firstOf((await client()).mediaList({ limit: askedMax }))) names.push(hash);
+    else if (kind === 'rollouts') {
+      const { rollouts } = await dataOf((await client()).http.GET('/api/rollouts', { params: { query: {} } }));
+      names.push(...rollouts.map(({ rollout_id: id }) => id));
+    } else throw new UsageError(`complete: expected one of ${completed.join(', ')}, found ${kind}`);
+    output.result(names, names.join('\n'));
+  },
+};
+
+async function* firstOf<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  let left = askedMax;
+  for await (const item of items) {
+    yield item;
+    if ((left -= 1) === 0) return;
+  }
 }
 
 const shells = { bash, zsh, fish };
@@ -80,7 +150,7 @@ export function completionCommand(all: () => readonly Command[]): Command {
     args: 'bash|zsh|fish',
     argsMin: 1,
     argsMax: 1,
-    doc: 'Prints a script that completes commands and options in a shell.',
+    doc: 'Prints a script that completes commands, options and their values in a shell.',
     example: 'completion bash > ~/.local/share/bash-completion/completions/reelwright',
     options: {},
     run: async ({ args: [shell = ''], output }) => {

@@ -1,25 +1,34 @@
 import type { Command } from '../command.ts';
+import { api } from './api.ts';
 import { pools } from './cluster.ts';
-import { completionCommand } from './completion.ts';
+import { complete, completionCommand } from './completion.ts';
 import { doctor } from './doctor.ts';
 import { jobCommands } from './jobs.ts';
 import { listen } from './listen.ts';
 import { mediaCommands } from './media.ts';
 import { profilesCheck } from './profiles.ts';
+import { rolloutCommands } from './rollouts.ts';
 import { serverCommands } from './servers.ts';
 import { signingCommands } from './signing.ts';
+import { sourceCommands } from './sources.ts';
 import { submit } from './submit.ts';
+import { webhookCommands } from './webhooks.ts';
 
 /** The commands, in the order in which help shows them. */
 export const commands: readonly Command[] = [
   submit,
+  ...sourceCommands,
   ...jobCommands,
+  ...webhookCommands,
   ...mediaCommands,
   ...signingCommands,
+  ...rolloutCommands,
   listen,
   pools,
   profilesCheck,
   doctor,
   ...serverCommands,
+  api,
   completionCommand(() => commands),
+  complete,
 ];

@@ -2,8 +2,9 @@ import { jobTypeNames } from '#domain/job-types/index.ts';
 import { jobStatuses } from '#domain/jobs/status.ts';
 import type { Job, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
-import { table } from '../output.ts';
-import { showEnd, textOf, waitOptions } from './show.ts';
+import { idText, jobIdOf } from '../job-id.ts';
+import { type Badge, timeText } from '../output.ts';
+import { playLines, showEnd, textOf, waitOptions } from './show.ts';
 
 // The commands about jobs.
 
@@ -15,8 +16,8 @@ const jobs: Command = {
   doc: 'Lists jobs, the newest first.',
   example: 'jobs --status failed --limit 20',
   options: {
-    type: { value: 'TYPE', short: 't', doc: 'jobs of this type alone' },
-    status: { value: 'STATUS', doc: `one of ${jobStatuses.join(', ')}` },
+    type: { value: 'TYPE', short: 't', words: jobTypeNames, doc: 'jobs of this type alone' },
+    status: { value: 'STATUS', short: 's', words: jobStatuses, doc: `one of ${jobStatuses.join(', ')}` },
     hash: { value: 'HASH', doc: 'jobs of this media alone' },
     limit: { value: 'N', short: 'n', doc: 'at most so many (20)' },
   },
@@ -36,14 +37,33 @@ const jobs: Command = {
       found.push(job);
       if (found.length === limit) break;
     }
-    const rows = found.map((job) => [job.job_id, job.type, job.hash, stateOf(job), job.created_at]);
-    output.result({ jobs: found }, table(['JOB', 'TYPE', 'HASH', 'STATUS', 'CREATED'], rows));
+    if (found.length === 0) output.note('no job matches');
+    output.list(
+      { jobs: found },
+      ['JOB', 'TYPE', 'HASH', 'STATUS', 'CREATED'],
+      found.map((job) => [
+        idText(job.job_id, output),
+        job.type,
+        job.hash,
+        stateOf(job),
+        timeText(job.created_at, output),
+      ]),
+    );
   },
 };
 
-function stateOf({ status, progress, error }: ListedJob): string {
-  if (status === 'processing') return `${status} ${progress} %`;
-  return error === null ? status : `${status} ${error.code}`;
+const colours = {
+  queued: 'dim',
+  processing: 'yellow',
+  completed: 'green',
+  failed: 'red',
+  cancelled: 'dim',
+} as const satisfies Record<ListedJob['status'], string>;
+
+function stateOf({ status, progress, error }: ListedJob): Badge {
+  const colour = colours[status];
+  if (status === 'processing') return { colour, word: `${status} ${progress} %` };
+  return { colour, word: status === 'failed' && error !== null ? `${status} ${error.code}` : status };
 }
 
 const job: Command = {
@@ -51,13 +71,19 @@ const job: Command = {
   args: 'ID',
   argsMin: 1,
   argsMax: 1,
+  completes: 'jobs',
   doc: 'Shows a job with its results or its error.',
-  example: 'job 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --json',
+  example: 'job 7d8a0c6e --json',
   options: {},
-  run: async ({ args, output, client }) => {
-    const reelwright = await client();
-    const found = await reelwright.job(args[0] ?? '');
-    output.result(found, output.isJson ? '' : textOf(found, await usageOf(reelwright, found)));
+  run: async (context) => {
+    const { output } = context;
+    const reelwright = await context.client();
+    const found = await reelwright.job(await jobIdOf(context));
+    if (output.isJson) return output.result(found, '');
+    output.result(
+      found,
+      [textOf(found, await usageOf(reelwright, found)), ...(await playLines(context, found))].join('\n'),
+    );
   },
 };
 
@@ -78,10 +104,11 @@ const watch: Command = {
   args: 'ID',
   argsMin: 1,
   argsMax: 1,
+  completes: 'jobs',
   doc: 'Follows a job until it has ended; where streams do not pass, it is polled.',
-  example: 'watch 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --timeout 600',
+  example: 'watch 7d8a0c6e --timeout 600',
   options: { timeout: waitOptions['timeout'] ?? { doc: '' } },
-  run: (context) => showEnd(context, context.args[0] ?? ''),
+  run: async (context) => showEnd(context, await jobIdOf(context)),
 };
 
 const cancel: Command = {
@@ -89,11 +116,13 @@ const cancel: Command = {
   args: 'ID',
   argsMin: 1,
   argsMax: 1,
+  completes: 'jobs',
   doc: 'Cancels a job that has not ended.',
-  example: 'cancel 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11',
+  example: 'cancel 7d8a0c6e',
   options: {},
-  run: async ({ args, output, client }) => {
-    const cancelled = await (await client()).cancel(args[0] ?? '');
+  run: async (context) => {
+    const { output } = context;
+    const cancelled = await (await context.client()).cancel(await jobIdOf(context));
     output.result(cancelled, `${cancelled.job_id}  ${cancelled.status}`);
   },
 };
@@ -103,11 +132,13 @@ const retry: Command = {
   args: 'ID',
   argsMin: 1,
   argsMax: 1,
+  completes: 'jobs',
   doc: 'Tries a failed job again: its failed stages, or all of it.',
-  example: 'retry 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11',
+  example: 'retry 7d8a0c6e',
   options: {},
-  run: async ({ args, output, client }) => {
-    const retried = await (await client()).retry(args[0] ?? '');
+  run: async (context) => {
+    const { output } = context;
+    const retried = await (await context.client()).retry(await jobIdOf(context));
     output.result(retried, retried.jobs.map(({ job_id, type, status }) => `${job_id}  ${type}  ${status}`).join('\n'));
   },
 };
@@ -117,19 +148,20 @@ const rerun: Command = {
   args: 'ID',
   argsMin: 1,
   argsMax: 1,
+  completes: 'jobs',
   doc: 'Makes a completed or failed job again, in a revision of its own.',
-  example: 'rerun 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --reason "the source was replaced" --wait',
+  example: 'rerun 7d8a0c6e --reason "the source was replaced" --wait',
   options: {
     reason: { value: 'TEXT', doc: 'recorded with the job' },
     profile: { value: 'NAME', doc: 'the encoding profile' },
     ...waitOptions,
   },
   run: async (context) => {
-    const { args, options, output } = context;
+    const { options, output } = context;
     const [reason, profile] = [options.text('reason'), options.text('profile')];
     const made = await (
       await context.client()
-    ).rerun(args[0] ?? '', {
+    ).rerun(await jobIdOf(context), {
       ...(reason === undefined ? {} : { reason }),
       ...(profile === undefined ? {} : { profile }),
     });

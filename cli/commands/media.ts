@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListedMedia, Media, MediaDeletion } from '../../clients/typescript/src/index.ts';
+import type { ListedMedia, Media, MediaChange, MediaDeletion, MediaFile } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { printableLine, table } from '../output.ts';
+import { printableLine, timeText } from '../output.ts';
 import { bar, bytesText } from '../progress.ts';
 
 // The commands about media.
@@ -13,6 +13,7 @@ const media: Command = {
   args: '[HASH]',
   argsMin: 0,
   argsMax: 1,
+  completes: 'media',
   doc: 'Shows what was made under a hash, or lists all media.',
   example: 'media movie-1',
   options: {
@@ -34,8 +35,12 @@ const media: Command = {
       found.push(each);
       if (found.length === limit) break;
     }
-    const rows = found.map((each) => [each.hash, each.status, bytesText(each.bytes), each.updated_at]);
-    output.result({ media: found }, table(['HASH', 'STATUS', 'SIZE', 'UPDATED'], rows));
+    if (found.length === 0) output.note('no media matches');
+    output.list(
+      { media: found },
+      ['HASH', 'STATUS', 'SIZE', 'UPDATED'],
+      found.map((each) => [each.hash, each.status, bytesText(each.bytes), timeText(each.updated_at, output)]),
+    );
   },
 };
 
@@ -63,6 +68,7 @@ const remove: Command = {
   args: 'HASH',
   argsMin: 1,
   argsMax: 1,
+  completes: 'media',
   doc: 'Deletes a media: its content key, objects and results. It cannot be undone.',
   example: 'delete movie-1 --yes --wait',
   options: {
@@ -102,4 +108,87 @@ async function confirm({ output, signal }: Context, hash: string): Promise<void>
   }
 }
 
-export const mediaCommands: readonly Command[] = [media, remove];
+const files: Command = {
+  name: 'media files',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  completes: 'media',
+  doc: 'Lists the objects of a media.',
+  example: 'media files movie-1',
+  options: {},
+  run: async ({ args: [hash = ''], output, client }) => {
+    const found: MediaFile[] = [];
+    for await (const file of (await client()).mediaFiles(hash, { limit: 1000 })) found.push(file);
+    const rows = found.map(({ key, size, last_modified }) => [key, bytesText(size), timeText(last_modified, output)]);
+    output.list({ files: found }, ['KEY', 'SIZE', 'MODIFIED'], rows);
+  },
+};
+
+const expire: Command = {
+  name: 'media expire',
+  args: 'HASH TIME|never',
+  argsMin: 2,
+  argsMax: 2,
+  completes: 'media',
+  doc: 'Sets when a media is deleted.',
+  example: 'media expire movie-1 2027-01-31T00:00:00Z',
+  options: {},
+  run: (context) => {
+    const [, time = ''] = context.args;
+    if (time !== 'never' && Number.isNaN(Date.parse(time)))
+      throw new UsageError(`${time}: expected a time such as 2027-01-31T00:00:00Z, or never`);
+    return change(context, { expires_at: time === 'never' ? null : new Date(time).toISOString() });
+  },
+};
+
+const hold: Command = {
+  name: 'media hold',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  completes: 'media',
+  doc: 'Puts a media on legal hold: it is not deleted until the hold ends.',
+  example: 'media hold movie-1',
+  options: { off: { doc: 'end the hold' } },
+  run: (context) => change(context, { legal_hold: !context.options.flag('off') }),
+};
+
+const playback: Command = {
+  name: 'media playback',
+  args: 'HASH open|signed',
+  argsMin: 2,
+  argsMax: 2,
+  completes: 'media',
+  doc: 'Sets who may play a media: everybody, or who has a ticket.',
+  example: 'media playback movie-1 signed',
+  options: { withdraw: { doc: 'also end every ticket that was made so far' } },
+  run: async (context) => {
+    const [hash = '', how] = context.args;
+    if (how !== 'open' && how !== 'signed') throw new UsageError(`${how}: expected open or signed`);
+    await change(context, { playback: how });
+    if (context.options.flag('withdraw')) await (await context.client()).withdrawTickets(hash);
+  },
+};
+
+async function change(context: Context, fields: MediaChange): Promise<void> {
+  const changed = await (await context.client()).updateMedia(context.args[0] ?? '', fields);
+  context.output.result(changed, textOf(changed));
+}
+
+const current: Command = {
+  name: 'media current',
+  args: 'HASH REVISION',
+  argsMin: 2,
+  argsMax: 2,
+  completes: 'media',
+  doc: 'Plays another revision of a media.',
+  example: 'media current movie-1 4cde0dff5fc07d70',
+  options: {},
+  run: async ({ args: [hash = '', revision = ''], output, client }) => {
+    const changed = await (await client()).setCurrent(hash, revision);
+    output.result(changed, textOf(changed));
+  },
+};
+
+export const mediaCommands: readonly Command[] = [media, files, expire, hold, playback, current, remove];

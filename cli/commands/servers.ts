@@ -3,7 +3,6 @@ import { Writable } from 'node:stream';
 import { Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { table } from '../output.ts';
 import { configPath, readConfig, removeServer, saveServer, useServer } from '../settings.ts';
 
 // The commands about the configuration file.
@@ -81,7 +80,7 @@ const list: Command = {
       signs_tokens: key_token_secret !== undefined,
     }));
     const rows = servers.map(({ name, base_url, is_default }) => [name, base_url, is_default ? 'default' : '']);
-    output.result({ path: configPath(env), servers }, table(['NAME', 'URL', ''], rows));
+    output.list({ path: configPath(env), servers }, ['NAME', 'URL', ''], rows);
   },
 };
 
@@ -90,6 +89,7 @@ const use: Command = {
   args: 'NAME',
   argsMin: 1,
   argsMax: 1,
+  completes: 'servers',
   doc: 'Makes a saved service the default.',
   example: 'config use staging',
   options: {},
@@ -104,6 +104,7 @@ const remove: Command = {
   args: 'NAME',
   argsMin: 1,
   argsMax: 1,
+  completes: 'servers',
   doc: 'Removes a saved service with its key.',
   example: 'config remove staging',
   options: {},
@@ -113,4 +114,42 @@ const remove: Command = {
   },
 };
 
-export const serverCommands: readonly Command[] = [login, list, use, remove];
+const logout: Command = {
+  name: 'logout',
+  args: '[NAME]',
+  argsMin: 0,
+  argsMax: 1,
+  completes: 'servers',
+  doc: 'Removes a saved service with its key; without a name the default.',
+  example: 'logout staging',
+  options: {},
+  run: async ({ args: [given], env, output }) => {
+    const name = given ?? (await readConfig(env)).default;
+    if (name === undefined) throw new UsageError('no service is saved');
+    await removeServer(env, name);
+    output.result({ removed: name }, `${name} is removed`);
+  },
+};
+
+const status: Command = {
+  name: 'status',
+  args: '',
+  argsMin: 0,
+  argsMax: 0,
+  doc: 'Shows which service is called, whether it is ready, and whether it accepts the API key.',
+  example: 'status',
+  options: {},
+  run: async ({ output, server, client }) => {
+    const { base_url: url } = await server();
+    const service = await client();
+    for await (const _ of service.jobs({ limit: 1 })) break;
+    const { response } = await service.http.GET('/readyz', { parseAs: 'text' });
+    const ready = response.ok ? 'yes' : `no: ${url}/readyz answers ${response.status}`;
+    output.result(
+      { base_url: url, ready: response.ok, key_accepted: true },
+      `service  ${url}\nkey      accepted\nready    ${ready}`,
+    );
+  },
+};
+
+export const serverCommands: readonly Command[] = [login, logout, status, list, use, remove];

@@ -13,6 +13,7 @@ import {
   verifyWebhook,
 } from '../../clients/typescript/src/server.ts';
 import { ReelwrightError } from '../../clients/typescript/src/index.ts';
+import { errorOf } from '../../clients/typescript/src/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { readScope } from '#domain/playback/ticket-scope.ts';
 import type { Command, Context, OptionRow } from '../command.ts';
@@ -39,23 +40,54 @@ async function tokenFor(context: Context, hash: string): Promise<string> {
   const expiresInSec = context.options.whole('expires-in', 1, secondsMax);
   const { key_token_secret: secret } = await settings(context);
   if (secret !== undefined) return await playbackToken(hash, secret, { expiresInSec: expiresInSec ?? 3600 });
-  const hint = 'set KEY_TOKEN_SECRET, or ask for a server with CONSOLE=on, which signs tokens of ten minutes';
-  if (expiresInSec !== undefined) throw new UsageError(`--expires-in: the service decides it; ${hint}`);
-  return await signedByService(context, hash, hint);
+  if (expiresInSec !== undefined && (expiresInSec < 60 || expiresInSec > servedSecMax))
+    throw new UsageError(`--expires-in: the service signs for 60 to ${servedSecMax} seconds; ${tokenHint}`);
+  const { playback } = await signedByService(context, {
+    images: [],
+    playback: hash,
+    ...(expiresInSec === undefined ? {} : { playback_expires_in_sec: expiresInSec }),
+  });
+  if (playback === null) throw new UsageError(`no secret signs tokens: ${tokenHint}`);
+  return playback.token;
 }
 
-/** A token of ten minutes from a service that has the console. */
-async function signedByService(context: Context, hash: string, hint: string): Promise<string> {
+const tokenHint = 'set KEY_TOKEN_SECRET, or ask for a server with CONSOLE=on, which signs tokens';
+/** A token of the service is valid for a week at most. */
+const servedSecMax = 604_800;
+
+interface SignedLinks {
+  readonly images: readonly { readonly path: string }[];
+  readonly playback: { readonly token: string } | null;
+}
+
+/** What a service that has the console signs. @throws UsageError where it has none */
+async function signedByService(context: Context, body: object): Promise<SignedLinks> {
   const { http } = await context.client();
-  const { data, response } = await http.POST(
-    '/api/console/links' as never,
-    { body: { images: [], playback: hash } } as never,
-  );
-  const token = (data as { playback?: { token?: string } | null } | undefined)?.playback?.token;
-  if (token !== undefined) return token;
+  const { data, response } = await http.POST('/api/console/links' as never, { body } as never);
+  if (data !== undefined) return data;
   if (response.status === 401)
     throw new ReelwrightError({ code: 'unauthorized', status: 401, detail: 'the API key is refused' });
-  throw new UsageError(`no secret signs tokens: ${hint}`);
+  if (response.status !== 404) throw await errorOf(response);
+  throw new UsageError(`no secret signs it: ${tokenHint}`);
+}
+
+/** The path of an image, signed by the service for 15 to 30 minutes. */
+async function imagePathByService(context: Context, image: { readonly key: string; readonly exp?: unknown }) {
+  if (image.exp !== undefined)
+    throw new UsageError('--expires-in: the service signs for 15 to 30 minutes; set THUMB_SECRET to sign here');
+  const { images } = await signedByService(context, { images: [image] });
+  return images[0]?.path ?? '';
+}
+
+/** The address of the player page of a stream, with a token where one can be made. */
+export async function playerAddress(context: Context, hash: string): Promise<string> {
+  const token = await tokenFor(context, hash).catch(() => null);
+  return addressWith(await context.server(), hash, token);
+}
+
+function addressWith(server: Server, hash: string, token: string | null): string {
+  const fragment = new URLSearchParams({ hash, ...(token === null ? {} : { token }) }).toString();
+  return `${mediaUrlOf(server)}/player/#${fragment}`;
 }
 
 const token: Command = {
@@ -63,6 +95,7 @@ const token: Command = {
   args: 'HASH',
   argsMin: 1,
   argsMax: 1,
+  completes: 'media',
   doc: 'Prints a playback token, signed with KEY_TOKEN_SECRET or by the console of the service.',
   example: 'token movie-1 --expires-in 600',
   options: { 'expires-in': expiry },
@@ -78,15 +111,14 @@ const play: Command = {
   args: 'HASH',
   argsMin: 1,
   argsMax: 1,
+  completes: 'media',
   doc: 'Prints the address of the player page with a token.',
   more: 'With --open the address passes to the browser by a redirect of this machine: the process list does not show it.',
   example: 'play movie-1 --open',
   options: { 'expires-in': expiry, open: { short: 'o', doc: 'open it in the browser' } },
   run: async (context) => {
     const [hash = ''] = context.args;
-    const baseUrl = mediaUrlOf(await context.server());
-    const fragment = new URLSearchParams({ hash, token: await tokenFor(context, hash) }).toString();
-    const url = `${baseUrl}/player/#${fragment}`;
+    const url = addressWith(await context.server(), hash, await tokenFor(context, hash));
     context.output.result({ hash, url }, url);
     if (context.options.flag('open')) await openInBrowser(url, context);
   },
@@ -125,6 +157,7 @@ const ticket: Command = {
   args: 'HASH',
   argsMin: 1,
   argsMax: 1,
+  completes: 'media',
   doc: 'Prints the address at which a stream plays by a ticket, signed with STREAM_SECRET.',
   more: 'With --json the ticket is there too, for the address of a DASH manifest or a segment.',
   example: 'ticket movie-1 --expires-in 600 --scope 720p~sid-user42',
@@ -173,10 +206,6 @@ const thumb: Command = {
     const [key = ''] = context.args;
     const server = await settings(context);
     const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret } = server;
-    if (thumbSecret === undefined && keyTokenSecret === undefined)
-      throw new UsageError(
-        'no secret signs the address: set THUMB_SECRET, or KEY_TOKEN_SECRET, or run reelwright login',
-      );
     const expiresInSec = options.whole('expires-in', 1, secondsMax);
     const query = {
       w: options.whole('width', 1, 4096),
@@ -187,6 +216,10 @@ const thumb: Command = {
       exp: expiresInSec === undefined ? undefined : Math.floor(Date.now() / 1000) + expiresInSec,
     };
     const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as ThumbQuery;
+    if (thumbSecret === undefined && keyTokenSecret === undefined) {
+      const url = `${mediaUrlOf(server)}${await imagePathByService(context, { key, ...given })}`;
+      return output.result({ key, url }, url);
+    }
     const secret = thumbSecret === undefined ? { keyTokenSecret: keyTokenSecret ?? '' } : { thumbSecret };
     const url = await thumbUrl(key, given, { ...secret, baseUrl: mediaUrlOf(server) });
     output.result({ key, url }, url);

@@ -20,7 +20,7 @@ export const submit: Command = {
   ].join('\n'),
   example: 'submit movie.mp4 --type video:transcode --hash movie-1 --option encrypt=true --wait',
   options: {
-    type: { value: 'TYPE', short: 't', doc: `one of ${jobTypeNames.join(', ')}` },
+    type: { value: 'TYPE', short: 't', words: jobTypeNames, doc: `one of ${jobTypeNames.join(', ')}` },
     hash: { value: 'HASH', doc: 'the name of the media' },
     option: {
       value: 'NAME=VALUE',

@@ -62,8 +62,8 @@ async function jsonOf(args: readonly string[], code = 0, env: Record<string, str
 }
 
 async function run(args: readonly string[], env: Record<string, string> = {}): Promise<CommandResult> {
-  const name = commands.find((each) => `${args.join(' ')} `.startsWith(`${each.name} `))?.name ?? '';
-  called.add(name);
+  const named = commands.map(({ name }) => name).filter((name) => `${args.join(' ')} `.startsWith(`${name} `));
+  called.add(named.toSorted((a, b) => b.length - a.length)[0] ?? '');
   return await cli.run(args, { env });
 }
 
@@ -176,7 +176,8 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const thumb = await jsonOf(['thumb-url', results.key, '--width', '8', '-f', 'png', '--expires-in', '60'], 0, env);
     const answer = await fetch(thumb.url);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
-    expect(await errorOf(['thumb-url', results.key])).toMatchObject({ exit: 2, code: 'usage' });
+    const ofService = await jsonOf(['thumb-url', results.key, '--width', '8']);
+    expect((await fetch(ofService.url)).status).toBe(200);
     const ticket = await jsonOf(['ticket', 'cli-video', '--scope', '720p~sid-a1'], 0, {
       STREAM_SECRET: secrets.STREAM_SECRET,
     });
@@ -278,6 +279,72 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect([interrupted.code, interrupted.stderr]).toEqual([130, '']);
   });
 
+  it('Ctrl-C in a wait says that the job goes on, and how to come back to it', async () => {
+    const submission = ['submit', 'cli-long.mp4', '--key', '-t', 'video:transcode', '--hash', 'cli-detached'];
+    const { job_id: id } = await jsonOf(submission);
+    let pid = 0;
+    setTimeout(() => process.kill(pid, 'SIGINT'), 3_000);
+    const detached = await cli.run(['watch', id.slice(0, 8)], { onStart: (started) => (pid = started) });
+    expect(detached.code).toBe(130);
+    expect(detached.stderr).toBe(`Detached; the job goes on: reelwright watch ${id}, or reelwright cancel ${id}\n`);
+    expect((await jsonOf(['cancel', id.slice(0, 6)])).status).toBe('cancelled');
+  });
+
+  it('media: files are listed; expiry, hold, playback and the current revision are changed', async () => {
+    const { files } = await jsonOf(['media', 'files', 'cli-file']);
+    expect(files.length).toBeGreaterThan(0);
+    const time = '2099-01-31T00:00:00.000Z';
+    expect(await jsonOf(['media', 'expire', 'cli-file', time])).toMatchObject({ expires_at: time });
+    expect(await jsonOf(['media', 'expire', 'cli-file', 'never'])).toMatchObject({ expires_at: null });
+    expect(await jsonOf(['media', 'hold', 'cli-file'])).toMatchObject({ legal_hold: true });
+    expect(await jsonOf(['media', 'hold', 'cli-file', '--off'])).toMatchObject({ legal_hold: false });
+    expect(await jsonOf(['media', 'playback', 'cli-file', 'signed'])).toMatchObject({ hash: 'cli-file' });
+    expect(await jsonOf(['media', 'playback', 'cli-file', 'open', '--withdraw'])).toMatchObject({ hash: 'cli-file' });
+    const { revisions } = await jsonOf(['media', 'cli-video']);
+    expect(await jsonOf(['media', 'current', 'cli-video', revisions[0].revision])).toMatchObject({ hash: 'cli-video' });
+    expect(await errorOf(['media', 'expire', 'cli-file', 'soon'])).toMatchObject({ exit: 2, code: 'usage' });
+  });
+
+  it('a source comes in without a job: from a file, and by the service from an address', async () => {
+    expect((await run(['upload', 'red.png'])).stdout).toMatch(/red\.png\n$/);
+    expect(await jsonOf(['import', new URL('red.png', service.files).href])).toMatchObject({ status: 'completed' });
+  });
+
+  it('webhooks are shown with their attempts, and sent once more', async () => {
+    const ended = await jsonOf([...image('cli-hook'), '--callback-url', `${otherUrl}/sent`, '--wait']);
+    const attempts = async () => (await jsonOf(['webhooks', ended.job_id])).attempts;
+    await vi.waitFor(async () => expect((await attempts())[0]).toMatchObject({ status_code: 200 }), {
+      timeout: 30_000,
+    });
+    expect(await jsonOf(['webhooks', 'redeliver', ended.job_id])).toMatchObject({ callback_status: 'pending' });
+  });
+
+  it('rollouts are started, shown, paused, resumed, cancelled and rolled back', async () => {
+    const begun = await jsonOf(['rollouts', 'start', '--to-profile', 'mobile', '--prefix', 'no-such-', '--jobs', '2']);
+    const id = begun.rollout_id as string;
+    expect((await jsonOf(['rollouts'])).rollouts[0].rollout_id).toBe(id);
+    expect(await jsonOf(['rollouts', id])).toMatchObject({ spec: { to_profile: 'mobile' } });
+    for (const verb of ['pause', 'resume', 'cancel', 'rollback']) {
+      const { code, stderr } = await run(['rollouts', verb, id, '--json']);
+      // It may have ended already: there is nothing to make.
+      expect([0, 7], stderr).toContain(code);
+    }
+  });
+
+  it('api sends any request, and a refusal has its exit code', async () => {
+    expect(await jsonOf(['api', '/api/jobs?limit=1'])).toMatchObject({ jobs: [expect.anything()] });
+    const changed = await jsonOf(['api', '/api/media/cli-file', '-X', 'PATCH', '-f', 'legal_hold=false']);
+    expect(changed).toMatchObject({ hash: 'cli-file' });
+    expect(await errorOf(['api', '/api/jobs/x'])).toMatchObject({ exit: 5, code: 'not_found' });
+    expect(await errorOf(['api', 'jobs'])).toMatchObject({ exit: 2, code: 'usage' });
+  });
+
+  it('status says which service is called, and a shell completes names that it knows', async () => {
+    expect(await jsonOf(['status'])).toEqual({ base_url: service.url, ready: true, key_accepted: true });
+    expect((await run(['complete', 'media'])).stdout).toContain('cli-file\n');
+    expect((await run(['complete', 'jobs'])).stdout).toMatch(/^[0-9a-f-]{36}\n/);
+  });
+
   it('checks profiles, and names each fault with its field', async () => {
     const file = join(cli.home, 'profiles.yaml');
     await writeFile(file, 'profiles:\n  small:\n    ladder: [{short_side: 240, bitrate: 300000}]\n');
@@ -317,7 +384,9 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     ]);
     expect(stdout).not.toContain(secrets.API_KEY);
     expect(await jsonOf(['config', 'use', 'here'], 0, env)).toEqual({ default: 'here' });
-    expect(await jsonOf(['config', 'remove', 'here'], 0, env)).toEqual({ removed: 'here' });
+    expect((await run(['complete', 'servers'], env)).stdout).toBe('here\n');
+    expect(await jsonOf(['logout'], 0, env)).toEqual({ removed: 'here' });
+    expect(await errorOf(['config', 'remove', 'here'], env)).toMatchObject({ exit: 2, code: 'usage' });
     expect(await errorOf(['jobs'], env)).toMatchObject({ exit: 2, code: 'usage' });
   });
 
