@@ -78,7 +78,7 @@ async function fillRollouts(pool: Pick<Pool, 'query'>): Promise<void> {
   await pool.query(`insert into media (hash) select 'h' || n from generate_series(20100, 21599) as n`);
   const statuses = ['canary', 'running'];
   for (const [index, id] of rolloutIds.entries()) {
-    const spec = { which: {}, to_profile: 'x', budget: { jobs: 1000, cores_per_job: 1 }, canary: { share: 0.5 } };
+    const spec = { which: {}, to_profile: 'x', budget: { jobs: 1000 }, canary: { share: 0.5 } };
     await pool.query(insertRollout, [id, spec, statuses[index]]);
     await pool.query('insert into rollout_counts (rollout_id, is_canary) values ($1, true), ($1, false)', [id]);
     await pool.query(insertItems, [id]);

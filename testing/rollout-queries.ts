@@ -51,7 +51,7 @@ export function rolloutQueries(): Query[] {
     ['rollout: an item that waits', 10, (d) => items(d).delay(canary, 'h20600', 1_000)],
     ['rollout: reruns that ended', 2_000, (d) => items(d).ended(canary, 50)],
     ...moves.map(([from, to, hash]): Query => {
-      return [`rollout: from ${from} to ${to}`, 10, (d) => items(d).move(canary, hash, { from, to, coreSeconds: 1 })];
+      return [`rollout: from ${from} to ${to}`, 10, (d) => items(d).move(canary, hash, { from, to, seconds: 1 })];
     }),
     ['rollout: how long jobs ran', 2_000, (d) => items(d).runningSeconds(canary)],
     ['rollout: a media now', 10, (d) => items(d).mediaNow('busy')],

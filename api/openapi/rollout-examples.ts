@@ -18,7 +18,7 @@ const rollout: Rollout = {
   spec: {
     which: { profile: 'default' },
     to_profile: 'mobile',
-    budget: { jobs: 4, cores_per_job: 1 },
+    budget: { jobs: 4 },
     canary: { share: 0.02, max_failure_share: 0.05, max_bytes_ratio: 0.9 },
   },
   profile: null,
@@ -30,7 +30,7 @@ const rollout: Rollout = {
   skipped: { no_stream: 31, legal_hold: 2 },
   canary: { ...none, done: 40, bytesBefore: 7_200_000_000, bytesAfter: 4_100_000_000 },
   rest: { ...none, planned: 1_910, running: 4, done: 45, failed: 1, bytesBefore: 8.1e9, bytesAfter: 4.6e9 },
-  coreHoursToday: 11.5,
+  hoursToday: 11.5,
   createdAt: new Date('2026-11-23T10:00:00Z'),
   updatedAt: new Date('2026-11-24T08:00:00Z'),
   finishedAt: null,

@@ -20,7 +20,7 @@ export const create: RouteDoc = {
     example: {
       which: { hash_prefix: 'movie-', profile: 'default' },
       to_profile: 'mobile',
-      budget: { jobs: 4, core_hours_per_day: 200 },
+      budget: { jobs: 4, hours_per_day: 200 },
       canary: { share: 0.02, max_bytes_ratio: 0.9, min_score: 88 },
     },
   },

@@ -4,7 +4,7 @@ import type { Wire } from './schemas.ts';
 
 /** A rollout as callers see it. */
 export function rolloutToWire(rollout: Rollout): Wire<'Rollout'> {
-  const { id, status, isPaused, reason, spec, isPlanned, canary, verdict, skipped, coreHoursToday } = rollout;
+  const { id, status, isPaused, reason, spec, isPlanned, canary, verdict, skipped, hoursToday } = rollout;
   return {
     rollout_id: id,
     status,
@@ -16,7 +16,7 @@ export function rolloutToWire(rollout: Rollout): Wire<'Rollout'> {
     canary: spec.canary === undefined ? null : countsToWire(canary),
     gate: verdict === null ? null : { passed: verdict.passed, failures: [...verdict.failures] },
     not_chosen: { ...skipped },
-    core_hours_today: Number(coreHoursToday.toFixed(4)),
+    hours_today: Number(hoursToday.toFixed(4)),
     created_at: rollout.createdAt.toISOString(),
     updated_at: rollout.updatedAt.toISOString(),
     finished_at: rollout.finishedAt?.toISOString() ?? null,

@@ -374,7 +374,7 @@ const rolloutSchema = z.object({
   /** Media that were found and not chosen, by why. */
   not_chosen: z.record(z.string(), count),
   /** Of the current day in UTC, by reruns that have ended. */
-  core_hours_today: z.number(),
+  hours_today: z.number(),
   created_at: time,
   updated_at: time,
   finished_at: time.nullable(),

@@ -12,7 +12,7 @@ describe('a MediaRollout', () => {
       spec: {
         which: {},
         to_profile: 'small',
-        budget: { jobs: 1, cores_per_job: 1 },
+        budget: { jobs: 1 },
         canary: { share: 0.1, max_failure_share: 0.05 },
       },
       isPaused: true,

@@ -1,5 +1,4 @@
 import { hash as digestOf } from 'node:crypto';
-import { isOlderVersion } from '../work/tool-version.ts';
 import type { RolloutSpec } from './rollout.ts';
 
 /** A media as a page of the plan shows it. */
@@ -32,14 +31,9 @@ export function chooseMedia(found: FoundMedia, { which }: RolloutSpec): 'item' |
   if (which.profile !== undefined && stream.profile !== which.profile) return null;
   if (which.made_before !== undefined && stream.madeAt.getTime() >= Date.parse(which.made_before)) return null;
   if (which.tool_version !== undefined && stream.toolVersion !== which.tool_version) return null;
-  if (which.tool_version_before !== undefined && !isMadeBefore(stream, which.tool_version_before)) return null;
   if (found.legalHold) return 'legal_hold';
-  const isByHow = [which.made_before, which.tool_version, which.tool_version_before].some((one) => one !== undefined);
+  const isByHow = which.made_before !== undefined || which.tool_version !== undefined;
   return stream.isByTarget && !isByHow ? 'made_by_profile' : 'item';
-}
-
-function isMadeBefore({ toolVersion }: NonNullable<FoundMedia['stream']>, version: string): boolean {
-  return toolVersion === null || isOlderVersion(toolVersion, version);
 }
 
 /** Whether a media is of the canary: by a digest, so that each worker finds the same ones, spread over all. */

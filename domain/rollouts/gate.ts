@@ -25,22 +25,11 @@ function sizeFailures({ max_bytes_ratio: max }: CanaryGate, { bytesBefore, bytes
   return ratio > max ? [`bytes came to ${round(ratio)} of before, more than max_bytes_ratio ${max}`] : [];
 }
 
-function scoreFailures({ min_score: min, max_score_drop: dropMax }: CanaryGate, counts: RolloutCounts): string[] {
-  const failures: string[] = [];
-  const { scored, scoreSum, compared, comparedBeforeSum, comparedAfterSum } = counts;
-  if (min !== undefined) {
-    const mean = scoreSum / scored;
-    if (scored === 0) failures.push('min_score: no result has a score; give to_profile a `quality`');
-    else if (mean < min) failures.push(`the mean score is ${round(mean)}, less than min_score ${min}`);
-  }
-  if (dropMax !== undefined) {
-    const drop = (comparedBeforeSum - comparedAfterSum) / compared;
-    if (compared === 0)
-      failures.push('max_score_drop: no media has a score before and after; use min_score, or leave it out');
-    else if (drop > dropMax)
-      failures.push(`the mean score fell by ${round(drop)}, more than max_score_drop ${dropMax}`);
-  }
-  return failures;
+function scoreFailures({ min_score: min }: CanaryGate, { scored, scoreSum }: RolloutCounts): string[] {
+  if (min === undefined) return [];
+  if (scored === 0) return ['min_score: no result has a score; give to_profile a `quality`'];
+  const mean = scoreSum / scored;
+  return mean < min ? [`the mean score is ${round(mean)}, less than min_score ${min}`] : [];
 }
 
 function round(value: number): number {

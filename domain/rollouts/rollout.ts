@@ -64,8 +64,6 @@ export type ItemStatus = (typeof itemStatuses)[number];
 const profileName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a profile');
 const share = z.number().min(0).max(1);
 
-const toolVersion = z.string().max(64).regex(toolVersionPattern, 'must be a version, such as 1.4.0');
-
 const whichSchema = z.strictObject({
   hash_prefix: mediaHashSchema.optional().describe('The first characters of the hash.'),
   profile: profileName.optional().describe('The profile that made the stream.'),
@@ -73,25 +71,22 @@ const whichSchema = z.strictObject({
     .datetime({ offset: true })
     .optional()
     .describe('Streams made before; then also those that `to_profile` made.'),
-  tool_version: toolVersion
+  tool_version: z
+    .string()
+    .max(64)
+    .regex(toolVersionPattern, 'must be a version, such as 1.4.0')
     .optional()
     .describe('Streams that this version made; then also those that `to_profile` made.'),
-  tool_version_before: toolVersion
-    .optional()
-    .describe(
-      'Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made.',
-    ),
 });
 
 const budgetSchema = z.strictObject({
   jobs: z.int().min(1).max(1000).default(1).describe('Reruns at once.'),
-  core_hours_per_day: z
+  hours_per_day: z
     .number()
     .positive()
     .max(1_000_000)
     .optional()
-    .describe('Of a day in UTC: the time that reruns ran, times `cores_per_job`. Left out: no limit.'),
-  cores_per_job: z.number().positive().max(1024).default(1).describe('How many cores a rerun counts as.'),
+    .describe('The time that reruns may run on a day in UTC, added up. Left out: no limit.'),
 });
 
 const canarySchema = z.strictObject({
@@ -99,7 +94,6 @@ const canarySchema = z.strictObject({
   max_failure_share: share.default(0.05).describe('Of the canary: more failures fail the gate.'),
   max_bytes_ratio: z.number().positive().max(100).optional().describe('Bytes after, over bytes before, at most.'),
   min_score: z.number().min(0).max(100).optional().describe('The mean score at least, in the measure of the profile.'),
-  max_score_drop: z.number().min(0).max(100).optional().describe('How much the mean score may fall.'),
 });
 
 /** The body of `POST /api/rollouts`. */
@@ -160,8 +154,8 @@ export interface Rollout {
   readonly skipped: Readonly<Record<string, number>>;
   readonly canary: RolloutCounts;
   readonly rest: RolloutCounts;
-  /** Of the current day in UTC, without jobs that run. */
-  readonly coreHoursToday: number;
+  /** The time that reruns took on the current day in UTC, without jobs that run. */
+  readonly hoursToday: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly finishedAt: Date | null;

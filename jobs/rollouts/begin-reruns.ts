@@ -18,7 +18,7 @@ const begunMax = 1_000;
 export async function beginReruns(rollout: Rollout, dependencies: RolloutDependencies, signal: AbortSignal) {
   const { rollouts, randomUuid } = dependencies;
   const { items } = rollouts;
-  if (!(await hasCoreHours(rollout, dependencies))) return;
+  if (!(await hasHours(rollout, dependencies))) return;
   const takenSlots = (await rollouts.slots.waitingSubmissions(waitedMs)).map(({ slots }) => slots);
   for (let begun = 0; begun < begunMax && !signal.aborted; begun++) {
     const item = await items.begin(rollout.id, randomUuid(), takenSlots);
@@ -30,13 +30,9 @@ export async function beginReruns(rollout: Rollout, dependencies: RolloutDepende
 /** Submissions that wait this long for a slot come before a rollout. */
 export const waitedMs = 2_000;
 
-async function hasCoreHours(
-  { id, spec, coreHoursToday }: Rollout,
-  { rollouts }: RolloutDependencies,
-): Promise<boolean> {
-  const { core_hours_per_day: max, cores_per_job: cores } = spec.budget;
-  if (max === undefined) return true;
-  return coreHoursToday + ((await rollouts.items.runningSeconds(id)) * cores) / 3600 < max;
+async function hasHours({ id, spec, hoursToday }: Rollout, { rollouts }: RolloutDependencies): Promise<boolean> {
+  const { hours_per_day: max } = spec.budget;
+  return max === undefined || hoursToday + (await rollouts.items.runningSeconds(id)) / 3600 < max;
 }
 
 /** Submits reruns that were named before a crash, or that were delayed. */

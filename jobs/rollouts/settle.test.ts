@@ -1,23 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
-import { rolloutRequestSchema } from '#domain/rollouts/rollout.ts';
 import type { EndedItem } from '#platform/postgres/rollout-item-store.ts';
 import { moveOf } from './settle.ts';
 
-const spec = rolloutRequestSchema.parse({ to_profile: 'small', budget: { cores_per_job: 4 } });
 const ended = { status: 'completed', error: null, results: null, bytes: 10, isPlayed: true, seconds: 5 } as const;
 
 function move(job: Partial<NonNullable<EndedItem['job']>> | null, gaveWay = false) {
   const item = { hash: 'h', earlierJobId: 'e', earlierRev: 'r', jobId: 'j', gaveWay };
-  return moveOf({ ...item, job: job === null ? null : { ...ended, ...job } }, { spec });
+  return moveOf({ ...item, job: job === null ? null : { ...ended, ...job } });
 }
 
 describe('an item whose rerun has ended', () => {
-  it('a completed rerun is done, and its time counts for each of its cores', () => {
+  it('a completed rerun is done, and its time counts', () => {
     const quality = { measure: 'vmaf', score: 90, crf: 30 };
     const results = { video_tracks: [{ quality }, { quality: { ...quality, score: 80 } }, {}] } as never;
     const score = { measure: 'vmaf', score: 85 };
-    expect(move({ results })).toEqual({ from: 'running', to: 'done', bytes: 10, score, coreSeconds: 20 });
+    expect(move({ results })).toEqual({ from: 'running', to: 'done', bytes: 10, score, seconds: 5 });
     expect(move({}).score).toBeNull();
   });
 
@@ -26,7 +24,7 @@ describe('an item whose rerun has ended', () => {
       from: 'running',
       to: 'skipped',
       reason: 'replaced',
-      coreSeconds: 20,
+      seconds: 5,
     });
   });
 

@@ -12,7 +12,7 @@ export async function settleEnded(rollout: Rollout, { rollouts, log }: RolloutDe
     const ended = await items.ended(rollout.id, pageSize);
     let failures = 0;
     for (const item of ended) {
-      await items.move(rollout.id, item.hash, moveOf(item, rollout)).catch((error: unknown) => {
+      await items.move(rollout.id, item.hash, moveOf(item)).catch((error: unknown) => {
         failures += 1;
         log.warn({ err: error, rollout_id: rollout.id, hash: item.hash }, 'rollout item not recorded');
       });
@@ -22,13 +22,12 @@ export async function settleEnded(rollout: Rollout, { rollouts, log }: RolloutDe
 }
 
 /** How an item goes on after its job. */
-export function moveOf({ job, gaveWay }: EndedItem, { spec }: Pick<Rollout, 'spec'>): ItemMove {
+export function moveOf({ job, gaveWay }: EndedItem): ItemMove {
   const from = 'running';
   if (job === null) return { from, to: 'failed', reason: 'the job was deleted' };
-  const coreSeconds = job.seconds * spec.budget.cores_per_job;
-  if (job.status === 'completed' && !job.isPlayed) return { from, to: 'skipped', reason: 'replaced', coreSeconds };
-  if (job.status === 'completed')
-    return { from, to: 'done', bytes: job.bytes, score: scoreOf(job.results), coreSeconds };
-  if (job.status === 'cancelled' && gaveWay) return { from, to: 'planned', reason: 'gave_way', coreSeconds };
-  return { from, to: 'failed', reason: job.error?.code ?? job.status, coreSeconds };
+  const { seconds } = job;
+  if (job.status === 'completed' && !job.isPlayed) return { from, to: 'skipped', reason: 'replaced', seconds };
+  if (job.status === 'completed') return { from, to: 'done', bytes: job.bytes, score: scoreOf(job.results), seconds };
+  if (job.status === 'cancelled' && gaveWay) return { from, to: 'planned', reason: 'gave_way', seconds };
+  return { from, to: 'failed', reason: job.error?.code ?? job.status, seconds };
 }

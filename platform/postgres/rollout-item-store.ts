@@ -41,7 +41,7 @@ export interface ItemMove {
   readonly bytes?: number | null;
   readonly score?: StreamScore | null;
   /** What its job took. */
-  readonly coreSeconds?: number;
+  readonly seconds?: number;
 }
 
 /** What is true of a media when its rerun is about to be made, or undone. */
@@ -213,7 +213,7 @@ export class RolloutItemStore {
 
   /** Moves an item on and counts it; changes nothing when its status is another one. */
   async move(rolloutId: string, hash: string, move: ItemMove): Promise<void> {
-    const { from, to, reason = null, bytes = null, score = null, coreSeconds = 0 } = move;
+    const { from, to, reason = null, bytes = null, score = null, seconds = 0 } = move;
     await inRollout(this.#database, rolloutId, async (client) => {
       const parameters = [rolloutId, hash, from, to, reason, bytes, score?.score ?? null, score?.measure ?? null];
       const { rows } = await client.query<MovedRow>(moveItem, parameters);
@@ -221,7 +221,7 @@ export class RolloutItemStore {
       if (moved === undefined) return;
       await client.query(countMoved(from, to), [rolloutId, moved.is_canary]);
       if (to === 'done') await countStream(client, rolloutId, moved);
-      if (coreSeconds > 0) await client.query(spend, [rolloutId, coreSeconds]);
+      if (seconds > 0) await client.query(spend, [rolloutId, seconds]);
     });
   }
 

@@ -37,7 +37,7 @@ const countsOf = (isCanary: boolean) => `
 export const rolloutColumns = `
   id, spec, profile, status, paused as "isPaused", reason, verdict, is_planned as "isPlanned", skipped,
   ${countsOf(true)} as canary, ${countsOf(false)} as rest,
-  case when spent_day = (now() at time zone 'utc')::date then spent_core_s / 3600 else 0 end as "coreHoursToday",
+  case when spent_day = (now() at time zone 'utc')::date then spent_core_s / 3600 else 0 end as "hoursToday",
   created_at as "createdAt", updated_at as "updatedAt", finished_at as "finishedAt"`;
 
 /** A row as the driver gives it: it has the names of `Rollout`. */

@@ -34,7 +34,7 @@ describe('rollouts', () => {
       spec: {
         which,
         to_profile: 'small',
-        budget: { jobs: 1, cores_per_job: 1 },
+        budget: { jobs: 1 },
         canary: { share: 0.1, max_failure_share: 0.05 },
       },
       is_planned: false,
@@ -59,12 +59,13 @@ describe('rollouts', () => {
       [{}, '/to_profile'],
       [{ to_profile: 'smal' }, '/to_profile'],
       [{ to_profile: 'small', budget: { jobs: 0 } }, '/budget/jobs'],
-      [{ to_profile: 'small', budget: { core_hours_per_day: 0 } }, '/budget/core_hours_per_day'],
+      [{ to_profile: 'small', budget: { hours_per_day: 0 } }, '/budget/hours_per_day'],
       [{ to_profile: 'small', canary: { share: 0 } }, '/canary/share'],
       [{ to_profile: 'small', canary: { share: 1.1 } }, '/canary/share'],
       [{ to_profile: 'small', which: { hash_prefix: 'a/b' } }, '/which/hash_prefix'],
       [{ to_profile: 'small', which: { made_before: 'yesterday' } }, '/which/made_before'],
-      [{ to_profile: 'small', which: { tool_version_before: 'v1' } }, '/which/tool_version_before'],
+      [{ to_profile: 'small', which: { tool_version: 'v1' } }, '/which/tool_version'],
+      [{ to_profile: 'small', which: { tool_version_before: '1.4.0' } }, '/which/tool_version_before'],
       [{ to_profile: 'small', which: { made_befor: '2026-01-01T00:00:00Z' } }, '/which/made_befor'],
     ];
     for (const [body, pointer] of cases) {
@@ -76,7 +77,7 @@ describe('rollouts', () => {
 
   it('C32.7: `GET /api/rollouts/{id}` answers with the rollout and its last failures; an unknown one is 404', async () => {
     const { status, json } = await api.call(`/api/rollouts/${await begun()}`);
-    expect([status, json.failures, json.core_hours_today]).toEqual([200, [], 0]);
+    expect([status, json.failures, json.hours_today]).toEqual([200, [], 0]);
     for (const id of [randomUUID(), 'none']) {
       expect((await api.call(`/api/rollouts/${id}`)).status).toBe(404);
       expect((await post(`/api/rollouts/${id}/pause`)).status).toBe(404);

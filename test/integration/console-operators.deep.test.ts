@@ -94,7 +94,7 @@ async function makeRollouts(): Promise<void> {
   ids.canary = await begin({
     to_profile: 'small',
     which: { profile: 'default', made_before: '2026-06-01T00:00:00Z' },
-    budget: { jobs: 4, core_hours_per_day: 200 },
+    budget: { jobs: 4, hours_per_day: 200 },
     canary: { share: 0.02, ...gate },
   });
   const count = (id: string, isCanary: boolean, set: string) =>

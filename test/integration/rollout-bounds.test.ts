@@ -40,22 +40,22 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     await rig.d.jobs.report({ jobId, attempt: 1, phase: 'encoding', progress: 10 });
   }
 
-  it('C32.5: reruns that run count for the core-hours of the day, and a new day begins at none', async () => {
-    const { id } = await rolloutOf(4, { budget: { jobs: 2, core_hours_per_day: 2, cores_per_job: 4 } });
+  it('C32.5: reruns that run count for the hours of the day, and a new day begins at none', async () => {
+    const { id } = await rolloutOf(4, { budget: { jobs: 2, hours_per_day: 0.5 } });
     await rig.round(id);
     const [first = '', second = ''] = await rig.queued();
     await claim(second);
     await rig.query(`update jobs set started_at = now() - interval '1 hour' where id = $1`, [second]);
     await rig.end(first, better);
     await rig.round(id);
-    expect([await rig.queued(), (await rig.find(id)).coreHoursToday < 0.1]).toEqual([[], true]);
+    expect([await rig.queued(), (await rig.find(id)).hoursToday < 0.1]).toEqual([[], true]);
     await rig.query('update rollouts set spent_core_s = 36000, spent_day = spent_day - 1 where id = $1', [id]);
     await rig.query('update jobs set started_at = now() where id = $1', [second]);
     await rig.round(id);
     const [third = ''] = await rig.queued();
     await rig.end(third, better);
     await rig.round(id);
-    expect((await rig.find(id)).coreHoursToday).toBeLessThan(0.1);
+    expect((await rig.find(id)).hoursToday).toBeLessThan(0.1);
   });
 
   it('C32.10: a rollout that is paused between the look and the write begins nothing', async () => {

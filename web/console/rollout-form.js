@@ -98,8 +98,7 @@ function fieldsOf(profile) {
       'Then also streams that the profile made already.',
     ),
     jobs: make('Reruns at once', number('jobs', '1'), '/budget/jobs'),
-    hours: make('Core hours a day', number('core_hours_per_day'), '/budget/core_hours_per_day', 'Empty: no limit.'),
-    cores: make('Cores that a rerun counts as', number('cores_per_job', '1'), '/budget/cores_per_job'),
+    hours: make('Hours a day', number('hours_per_day'), '/budget/hours_per_day', 'Empty: no limit.'),
     share: make('Share of the media', number('share', '0.02'), '/canary/share', '0.02 is one of fifty; one at least.'),
     failures: make('Share of failures, at most', number('max_failure_share', '0.05'), '/canary/max_failure_share'),
     bytes: make(
@@ -109,12 +108,6 @@ function fieldsOf(profile) {
       'Empty: sizes are not judged.',
     ),
     score: make('Mean score, at least', number('min_score'), '/canary/min_score', 'Empty: not judged.'),
-    drop: make(
-      'Fall of the mean score, at most',
-      number('max_score_drop'),
-      '/canary/max_score_drop',
-      'Empty: not judged.',
-    ),
   };
   fields.profile.node.append(names);
   return fields;
@@ -138,8 +131,7 @@ function bodyOf(fields, isWithCanary) {
   const budget = given(
     [
       ['jobs', 'jobs'],
-      ['core_hours_per_day', 'hours'],
-      ['cores_per_job', 'cores'],
+      ['hours_per_day', 'hours'],
     ],
     numberOf,
   );
@@ -149,7 +141,6 @@ function bodyOf(fields, isWithCanary) {
       ['max_failure_share', 'failures'],
       ['max_bytes_ratio', 'bytes'],
       ['min_score', 'score'],
-      ['max_score_drop', 'drop'],
     ],
     numberOf,
   );

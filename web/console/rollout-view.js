@@ -132,7 +132,6 @@ const limitTexts = {
   max_failure_share: 'Failures, share at most',
   max_bytes_ratio: 'Bytes after over before, at most',
   min_score: 'Mean score, at least',
-  max_score_drop: 'Fall of the mean score, at most',
 };
 
 function canaryCard({ canary, gate, spec }) {
@@ -180,7 +179,7 @@ function failuresCard({ failures }) {
 
 function specCard(rollout) {
   const { spec, not_chosen: skipped } = rollout;
-  const { jobs, core_hours_per_day: hours, cores_per_job: cores } = spec.budget;
+  const { jobs, hours_per_day: hours } = spec.budget;
   const left = Object.entries(skipped).filter(([, number]) => number > 0);
   return card(
     'Rollout',
@@ -189,8 +188,7 @@ function specCard(rollout) {
       ['Which', whichText(spec.which)],
       ['To profile', h('a', { href: `#/profiles/${encodeURIComponent(spec.to_profile)}` }, spec.to_profile)],
       ['Reruns at once', String(jobs)],
-      ['Core hours today', hours ? `${rollout.core_hours_today} of ${hours}` : String(rollout.core_hours_today)],
-      ['Cores counted for a rerun', String(cores)],
+      ['Hours today', hours ? `${rollout.hours_today} of ${hours}` : String(rollout.hours_today)],
       ['Not chosen', left.map(([why, number]) => `${number} ${why.replaceAll('_', ' ')}`).join(', ')],
       ['Started', h('span', {}, `${dateTimeText(rollout.created_at)} (`, ago(rollout.created_at), ')')],
       ['Ended', rollout.finished_at ? dateTimeText(rollout.finished_at) : null],

@@ -1266,8 +1266,6 @@ export interface components {
             made_before?: string;
             /** @description Streams that this version made; then also those that `to_profile` made. */
             tool_version?: string;
-            /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
-            tool_version_before?: string;
         };
         /** @description How much may be made at once, and in a day. */
         RolloutSpecBudget: {
@@ -1276,13 +1274,8 @@ export interface components {
              * @default 1
              */
             jobs: number;
-            /** @description Of a day in UTC: the time that reruns ran, times `cores_per_job`. Left out: no limit. */
-            core_hours_per_day?: number;
-            /**
-             * @description How many cores a rerun counts as.
-             * @default 1
-             */
-            cores_per_job: number;
+            /** @description The time that reruns may run on a day in UTC, added up. Left out: no limit. */
+            hours_per_day?: number;
         };
         /** @description Made first; what fails its gate is rolled back. */
         RolloutSpecCanary: {
@@ -1297,8 +1290,6 @@ export interface components {
             max_bytes_ratio?: number;
             /** @description The mean score at least, in the measure of the profile. */
             min_score?: number;
-            /** @description How much the mean score may fall. */
-            max_score_drop?: number;
         };
         RolloutSpec: {
             which: components["schemas"]["RolloutSpecWhich"];
@@ -1352,7 +1343,7 @@ export interface components {
             canary: components["schemas"]["RolloutMedia"] | null;
             gate: components["schemas"]["RolloutGate"] | null;
             not_chosen: Record<string, never>;
-            core_hours_today: number;
+            hours_today: number;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1377,7 +1368,7 @@ export interface components {
             canary: components["schemas"]["RolloutMedia"] | null;
             gate: components["schemas"]["RolloutGate"] | null;
             not_chosen: Record<string, never>;
-            core_hours_today: number;
+            hours_today: number;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2313,17 +2304,13 @@ export interface components {
             made_before?: string;
             /** @description Streams that this version made; then also those that `to_profile` made. */
             tool_version?: string;
-            /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
-            tool_version_before?: string;
         };
         /** @description How much may be made at once, and in a day. Default: `{}` */
         CreateRolloutRequestBudget: {
             /** @description Reruns at once. Default: `1` */
             jobs?: number;
-            /** @description Of a day in UTC: the time that reruns ran, times `cores_per_job`. Left out: no limit. */
-            core_hours_per_day?: number;
-            /** @description How many cores a rerun counts as. Default: `1` */
-            cores_per_job?: number;
+            /** @description The time that reruns may run on a day in UTC, added up. Left out: no limit. */
+            hours_per_day?: number;
         };
         /** @description Made first; what fails its gate is rolled back. */
         CreateRolloutRequestCanary: {
@@ -2335,8 +2322,6 @@ export interface components {
             max_bytes_ratio?: number;
             /** @description The mean score at least, in the measure of the profile. */
             min_score?: number;
-            /** @description How much the mean score may fall. */
-            max_score_drop?: number;
         };
         CreateRolloutRequest: {
             which?: components["schemas"]["CreateRolloutRequestWhich"];
@@ -4456,7 +4441,7 @@ export interface operations {
                  *       "to_profile": "mobile",
                  *       "budget": {
                  *         "jobs": 4,
-                 *         "core_hours_per_day": 200
+                 *         "hours_per_day": 200
                  *       },
                  *       "canary": {
                  *         "share": 0.02,
