@@ -104,7 +104,7 @@ describe('the report of a runner', () => {
     expect(await post(progress)).toEqual([204, { ...of, phase: 'encoding', progress: 42 }]);
     const phase = { type: 'phase', phase: 'packaging' };
     expect(await post(phase)).toEqual([204, { ...of, phase: 'packaging', progress: 80 }]);
-    expect(await post({ type: 'result', error: null })).toEqual([204]);
+    expect(await post({ type: 'result', error: null, steps: [] })).toEqual([204]);
   });
 
   it.each<[string, number, object | string, Partial<Sent>]>([
@@ -112,7 +112,12 @@ describe('the report of a runner', () => {
     ['the token of another attempt', 403, {}, { path: `/reports/${id}/1` }],
     ['the token of another job', 403, {}, { path: `/reports/${other}/2` }],
     ['what is no report', 400, { type: 'progress' }, {}],
-    ['more than 16 KiB', 400, `${JSON.stringify({ type: 'result', error: null })}${' '.repeat(16 * 1024)}`, {}],
+    [
+      'more than 16 KiB',
+      400,
+      `${JSON.stringify({ type: 'result', error: null, steps: [] })}${' '.repeat(16 * 1024)}`,
+      {},
+    ],
   ])('a report with %s is refused with %i', async (_, status, body, more) => {
     expect(await post(body, more)).toEqual([status]);
   });

@@ -51,7 +51,7 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
       const report = parseReport(line);
       if (report?.type === 'result') {
         error = report.error === null ? null : { ...report.error, attempt: job.attempt };
-        steps = report.steps ?? [];
+        ({ steps } = report);
       }
       if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
       if (report?.type !== 'phase' && report?.type !== 'progress') return;

@@ -140,6 +140,7 @@ describeDocuments({
       ],
     },
     faults: [
+      ['v', 1],
       ['v', 3],
       ['job_id', 'x'],
       ['attempt', 0],
@@ -150,6 +151,7 @@ describeDocuments({
       ['status', 'queued'],
       ['error', null],
       ['results', { a: 1 }],
+      ['tool_version', undefined],
       ['tool_version', `1.2.3-${'a'.repeat(60)}`],
       ...around('tool_version', '1.2.3+'),
       ...around('folders.0.sha256', object.sha256),

@@ -48,14 +48,11 @@ const outcomeShape = z.object({
   status: z.enum(['completed', 'failed']),
   results: z.unknown(),
   error: jobErrorSchema.nullable(),
-  /** Of the runner that wrote it; runners before 0.2.0 leave it out. */
-  tool_version: z.string().max(64).regex(toolVersionPattern).optional(),
+  /** The version of the runner that wrote it. */
+  tool_version: z.string().max(64).regex(toolVersionPattern),
 });
-/** `v: 1` is what runners of earlier versions write. */
-export const manifestShape = z.discriminatedUnion('v', [
-  outcomeShape.extend({ v: z.literal(1), objects: z.array(manifestObjectSchema).max(manifestObjectsMax) }),
-  outcomeShape.extend({ v: z.literal(2), folders: z.array(folderSchema).max(1_000) }),
-]);
+/** The document of a result manifest. */
+export const manifestShape = outcomeShape.extend({ v: z.literal(2), folders: z.array(folderSchema).max(1_000) });
 
 /** A result manifest, with the key and size of every object. */
 export type ResultManifest = z.infer<typeof outcomeShape> & {
@@ -72,8 +69,7 @@ export function parseManifest(json: string): ResultManifest {
   const results: unknown = manifest.results === null ? null : jobTypes[manifest.type].results.parse(manifest.results);
   if (manifest.status === 'completed' && results === null) throw new TypeError('a completed manifest needs results');
   if (manifest.status === 'failed' && manifest.error === null) throw new TypeError('a failed manifest needs an error');
-  const objects = 'objects' in manifest ? manifest.objects : objectsIn(manifest.folders);
-  return { ...outcomeShape.parse(manifest), results, objects };
+  return { ...outcomeShape.parse(manifest), results, objects: objectsIn(manifest.folders) };
 }
 
 /** The document of a result manifest. */

@@ -14,8 +14,8 @@ export const reportSchema = z.discriminatedUnion('type', [
   /** `fraction` of the phase that is done, 0–1. */
   z.object({ type: z.literal('progress'), phase: jobPhaseSchema, fraction: z.number().min(0).max(1) }),
   z.object({ type: z.literal('warning'), warning: warningSchema }),
-  /** `steps`: what the runner ran; runners of earlier versions leave it out. */
-  z.object({ type: z.literal('result'), error: jobErrorSchema.nullable(), steps: stepRunsSchema.optional() }),
+  /** `steps`: what the runner ran. */
+  z.object({ type: z.literal('result'), error: jobErrorSchema.nullable(), steps: stepRunsSchema }),
 ]);
 export type Report = z.infer<typeof reportSchema>;
 

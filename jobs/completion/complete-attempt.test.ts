@@ -30,6 +30,7 @@ describe('the objects of a result manifest', () => {
       status: 'failed',
       results: null,
       error: jobErrorOf('internal', 1),
+      tool_version: '0.1.0',
       folders: [{ folder: inFolder, files: [], segments, sha256: '0'.repeat(64) }],
     };
     const key = resultManifestKey(job.id, job.attempt);

@@ -92,7 +92,7 @@ function errorOf({ status, error, attempt }: ResultManifest): JobError | null {
 
 function madeBy({ objects, tool_version: toolVersion }: ResultManifest): End['made'] {
   const bytes = objects.reduce((sum, { size }) => sum + size, 0);
-  return { objects: objects.length, bytes, toolVersion: toolVersion ?? null };
+  return { objects: objects.length, bytes, toolVersion };
 }
 
 /** What an attempt made, whole. */

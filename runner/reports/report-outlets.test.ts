@@ -18,19 +18,21 @@ it('the termination message is a parsable result, without the details of its err
   const path = join(await folder(), 'message');
   await writeFile(path, '');
   const error = { ...jobErrorOf('corrupt_input', 2), details: { log_tail: 'x'.repeat(100) } };
-  writeTerminationMessage(path, { type: 'result', error });
-  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error });
-  writeTerminationMessage(path, { type: 'result', error: { ...error, details: { log_tail: 'ä'.repeat(4096) } } });
-  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2) });
   const started_at = '2026-11-24T08:00:00.000Z';
   const steps = [{ step: 'fetch' as const, started_at, duration_ms: 900, processor_ms: 310, code: null }];
+  const read = async () => parseReport(await readFile(path, 'utf8'));
+  writeTerminationMessage(path, { type: 'result', error, steps });
+  expect(await read()).toEqual({ type: 'result', error, steps });
+  const long = { ...error, details: { log_tail: 'ä'.repeat(4096) } };
+  writeTerminationMessage(path, { type: 'result', error: long, steps });
+  expect(await read()).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2), steps });
   writeTerminationMessage(path, { type: 'result', error: null, steps });
-  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: null, steps });
+  expect(await read()).toEqual({ type: 'result', error: null, steps });
 });
 
 it('no termination message is written where the kubelet has not made the file', async () => {
   const path = join(await folder(), 'none');
-  writeTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1) });
+  writeTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1), steps: [] });
   await expect(readFile(path)).rejects.toThrow('ENOENT');
 });
 

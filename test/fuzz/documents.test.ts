@@ -29,6 +29,7 @@ const error = { code: 'internal', message: 'A fault.', retryable: false, attempt
 const folder = { folder: 'a/', files: [['m.m3u8', 3]], segments: { extension: 'm4s', sizes: [1, 2] }, sha256 };
 const manifest = {
   v: 2,
+  tool_version: '0.1.0',
   job_id,
   attempt: 1,
   type: 'video:transcode',
@@ -133,7 +134,7 @@ describe('documents of runners', () => {
   const reports = [
     { type: 'progress', phase: 'encode', fraction: 0.5 },
     { type: 'warning', warning: { code: 'a', message: 'b' } },
-    { type: 'result', error },
+    { type: 'result', error, steps: [] },
   ];
   fuzz(
     'a report line is a bounded report of well-formed text, or none',

@@ -8,7 +8,7 @@ import { jobErrorOf } from '#domain/job-error.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
-import type { ResultManifest } from '#domain/work/manifest.ts';
+import { manifestJson, type ManifestObject, type ResultManifest } from '#domain/work/manifest.ts';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { cancelJob } from '#jobs/submission/cancel.ts';
 import { completeAttempt, completeByEarlierAttempt } from '#jobs/completion/complete-attempt.ts';
@@ -16,6 +16,9 @@ import { concludeAttempt } from '#jobs/completion/conclude-attempt.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 import { thumbnailResults } from '../contract/results.ts';
+
+type Outcome = Omit<ResultManifest, 'objects'>;
+type ManifestChanges = Partial<Outcome> & { readonly objects?: readonly ManifestObject[] };
 
 describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   let rig: Rig;
@@ -33,12 +36,11 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   const complete = () => completeAttempt({ job, attempt: job.attempt }, dependenciesOf(rig));
 
   /** The manifest of a cover whose one object is there, with what a test changes of it. */
-  async function leave(changes: Partial<ResultManifest> = {}, body = 'cover'): Promise<void> {
+  async function leave({ objects, ...changes }: ManifestChanges = {}, body = 'cover'): Promise<void> {
     const rev = revisionOf(job.id, job.attempt);
     const key = videoKey(job.hash, rev, 'cover.jpg');
     if (body !== '') await rig.media.put(key, body, { contentType: 'image/jpeg' });
-    const manifest = {
-      v: 1,
+    const outcome: Outcome = {
       job_id: job.id,
       attempt: job.attempt,
       type: job.type,
@@ -47,12 +49,12 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       status: 'completed',
       results: { key, format: 'jpg', size: 5, width: 2, height: 2, timestamp_sec: 0 },
       error: null,
-      objects: [{ key, size: 5, sha256: createHash('sha256').update('cover').digest('hex') }],
+      tool_version: '0.1.0',
       ...changes,
     };
-    await rig.media.put(resultManifestKey(job.id, job.attempt), JSON.stringify(manifest), {
-      contentType: 'text/plain',
-    });
+    const cover = { key, size: 5, sha256: createHash('sha256').update('cover').digest('hex') };
+    const manifest = manifestJson(outcome, objects ?? [cover]);
+    await rig.media.put(resultManifestKey(job.id, job.attempt), manifest, { contentType: 'text/plain' });
   }
 
   const events = async () => {
@@ -267,14 +269,13 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     const masterText = '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r360_h264/playlist.m3u8\n';
 
     /** A transcode job that is claimed, and its whole revision with a result manifest. */
-    async function transcoded(hash: string, changes: Partial<ResultManifest> = {}): Promise<Job> {
+    async function transcoded(hash: string, { objects, ...changes }: ManifestChanges = {}): Promise<Job> {
       const id = await rig.submit('ok', { type: 'video:transcode', hash, ticket: false });
       const claimed = (await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 })) as Job;
       const rev = revisionOf(id, 1);
       const key = videoKey(hash, rev, 'master.m3u8');
       await rig.media.put(key, masterText, { contentType: 'application/vnd.apple.mpegurl' });
-      const manifest = {
-        v: 1,
+      const outcome: Outcome = {
         job_id: id,
         attempt: 1,
         type: 'video:transcode',
@@ -283,10 +284,12 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
         status: 'completed',
         results: transcodeResults(hash, rev),
         error: null,
-        objects: [{ key, size: masterText.length, sha256: createHash('sha256').update(masterText).digest('hex') }],
+        tool_version: '0.1.0',
         ...changes,
       };
-      await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
+      const master = { key, size: masterText.length, sha256: createHash('sha256').update(masterText).digest('hex') };
+      const manifest = manifestJson(outcome, objects ?? [master]);
+      await rig.media.put(resultManifestKey(id, 1), manifest, { contentType: 'application/json' });
       return claimed;
     }
 

@@ -84,7 +84,7 @@ describe.concurrent('a failed attempt', () => {
     rig.startWorker();
     const id = await rig.submit('video:cover');
     const pod = await rig.podOf(id);
-    const message = JSON.stringify({ type: 'result', error: jobErrorOf('no_video_stream', 1) });
+    const message = JSON.stringify({ type: 'result', error: jobErrorOf('no_video_stream', 1), steps: [] });
     await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 10, message }));
     expect(await rig.ended(id)).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'no_video_stream' } });
     await rig.becomes(`mj-${id}`, 'Failed', 'True/NoVideoStream');

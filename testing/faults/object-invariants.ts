@@ -40,7 +40,6 @@ export async function manifestOf({ id, attempt, status, is_expired }: CheckedJob
   const json = await textAt(media, resultManifestKey(id, attempt));
   if (json === null || status !== 'completed' || is_expired) return [];
   const manifest = manifestShape.parse(JSON.parse(json));
-  if (!('folders' in manifest)) return [];
   const names = manifest.folders.flatMap(({ folder, files, segments }) => [
     ...files.map(([name]) => folder + name),
     ...(segments?.sizes ?? []).map((_, index) => `${folder}seg_${index + 1}.${segments?.extension}`),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { manifestJson } from '#domain/work/manifest.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
@@ -99,9 +100,8 @@ export async function leaveThumbnail(
 ): Promise<void> {
   const key = 'thumb.webp';
   const results = { key, outputs: [{ variant: 'thumb', key, width: 2, height: 2, format: 'webp', size: 5 }] };
-  const of = { job_id: jobId, attempt, type: 'image:thumbnail', hash, rev: revisionOf(jobId, attempt) };
-  const manifest = { v: 1, ...of, status: 'completed', results, error: null, objects: [] };
-  const body = JSON.stringify(manifest);
+  const of = { job_id: jobId, attempt, type: 'image:thumbnail', hash, rev: revisionOf(jobId, attempt) } as const;
+  const body = manifestJson({ ...of, status: 'completed', results, error: null, tool_version: '0.1.0' }, []);
   await media.put(resultManifestKey(jobId, attempt), body, { contentType: 'application/json' });
 }
 
@@ -148,8 +148,7 @@ export async function leaveStream(
     source: { container: 'mp4', size: 1, duration_sec: 1, video: { ...video, interlaced: false }, audio: [] },
     warnings: [],
   };
-  const of = { job_id: jobId, attempt, type: 'video:transcode', hash, rev };
-  const manifest = { v: 1, ...of, status: 'completed', results, error: null, objects };
-  const body = JSON.stringify(manifest);
+  const of = { job_id: jobId, attempt, type: 'video:transcode', hash, rev } as const;
+  const body = manifestJson({ ...of, status: 'completed', results, error: null, tool_version: '0.1.0' }, objects);
   await media.put(resultManifestKey(jobId, attempt), body, { contentType: 'application/json' });
 }

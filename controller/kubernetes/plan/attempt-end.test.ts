@@ -54,7 +54,9 @@ describe('how an attempt ended', () => {
     [
       'a failure has the exit code and the error of the termination message',
       job,
-      failed(exited(10, { message: JSON.stringify({ type: 'result', error: jobErrorOf('corrupt_input', 7) }) })),
+      failed(
+        exited(10, { message: JSON.stringify({ type: 'result', error: jobErrorOf('corrupt_input', 7), steps: [] }) }),
+      ),
       { kind: 'failed', exitCode: 10, error: error('corrupt_input') },
     ],
     [

@@ -54,7 +54,7 @@ export async function allRunsOf(row: Attempt, { caches, jobs }: RunPorts): Promi
 /** As the runner reported it; of one that was killed the times that the kubelet knows, which are whole seconds. */
 function stepRunsOf({ name, terminated }: ContainerSnapshot): StepRun[] {
   const report = parseReport(terminated?.message.trim() ?? '');
-  if (report?.type === 'result' && report.steps !== undefined && report.steps.length > 0) return report.steps;
+  if (report?.type === 'result' && report.steps.length > 0) return report.steps;
   const [startedAt, finishedAt] = [terminated?.startedAt ?? '', terminated?.finishedAt ?? ''];
   const durationMs = Date.parse(finishedAt) - Date.parse(startedAt);
   const observed = { step: name, started_at: startedAt, duration_ms: durationMs, processor_ms: null, code: null };

@@ -80,8 +80,8 @@ async function writeStream({ ground, revs }: Scene, job: Job): Promise<void> {
     sha256: createHash('sha256').update(text).digest('hex'),
   }));
   for (const { key, text } of objects) await media.put(key, text, { contentType: 'text/plain' });
-  const outcome = { job_id: id, attempt, type, hash, rev, status: 'completed' as const, error: null };
-  const manifest = manifestJson({ ...outcome, results: resultsOf(hash, rev) }, objects);
+  const outcome = { job_id: id, attempt, type, hash, rev, status: 'completed', error: null } as const;
+  const manifest = manifestJson({ ...outcome, results: resultsOf(hash, rev), tool_version: '0.1.0' }, objects);
   await media.put(resultManifestKey(id, attempt), manifest, { contentType: 'application/json' });
   revs.set(rev, id);
 }
