@@ -16,11 +16,10 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
 
 FROM dependencies AS reelwright-dependencies
 RUN cd node_modules && rm -rf shaka-packager \
- && find shaka-player -type f ! -name package.json ! -name 'shaka-player.compiled.js' -delete \
- && find hls.js -type f ! -name package.json ! -name 'hls.min.js' ! -name 'hls.mjs' -delete
+ && find shaka-player -type f ! -name package.json ! -name 'shaka-player.compiled.js' -delete
 
 FROM dependencies AS runner-dependencies
-RUN cd node_modules && rm -rf @kubernetes @fastify fastify bullmq ioredis pg pg-* shaka-player hls.js light-my-request \
+RUN cd node_modules && rm -rf @kubernetes @fastify fastify bullmq ioredis pg pg-* shaka-player light-my-request \
  && find shaka-packager -type f -path '*bin*' ! -name "packager-linux-$(node -p process.arch)" -delete
 
 FROM node:24-trixie-slim AS reelwright

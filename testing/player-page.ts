@@ -16,8 +16,8 @@ export function tokenFor(hash: string, { lifetimeSec = 3600, secret = secrets.KE
   return signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + lifetimeSec }, secret);
 }
 
-/** The fragment that plays an encrypted stream, in Shaka Player where no engine is named. */
-export const withToken = (hash: string, engine = 'shaka') => ({ hash, engine, token: tokenFor(hash) });
+/** The fragment that plays an encrypted stream. */
+export const withToken = (hash: string) => ({ hash, token: tokenFor(hash) });
 
 /** Opens the player page with `fragment` in a profile of its own, until the test ends. */
 export async function visitPlayer(

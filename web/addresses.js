@@ -14,7 +14,7 @@ const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
  *
  * `isEmbedded`: the page is in a frame of another page and shows the player alone.
  *
- * @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string, isEmbedded: boolean}}
+ * @returns {{hash: string, token: string, poster: string, isEmbedded: boolean}}
  */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -22,17 +22,15 @@ export function readFragment() {
   return {
     hash: given.get('hash') ?? '',
     token: given.get('token') ?? '',
-    engine: ['hls', 'dash'].find((name) => name === given.get('engine')) ?? 'shaka',
     poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
     isEmbedded: given.get('embedded') === '1',
   };
 }
 
 /** Writes the choice into the fragment, which makes the page play it; an unchanged choice starts again. */
-export function writeFragment({ hash, token, engine }) {
+export function writeFragment({ hash, token }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
-  if (engine !== 'shaka') fragment.set('engine', engine);
   const before = new URLSearchParams(location.hash.slice(1));
   // The poster is of the media.
   if (before.get('hash') === hash && before.has('poster')) fragment.set('poster', before.get('poster'));
@@ -43,25 +41,21 @@ export function writeFragment({ hash, token, engine }) {
 
 export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/master.m3u8`, root).href;
 
-export const dashAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/manifest.mpd`, root).href;
-
 /** The poster of an audio-only stream. */
 export const waveformAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/waveform.webp`, root).href;
 
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
 
-export const clearKeyAddress = (hash) => `${keyAddress(hash)}/clearkey`;
-
 /**
- * What an address is of: the `key` or its licence, on any host; the `stream`'s own list; or a `part` of the stream,
- * which is a segment, an init segment or the playlist of a track.
+ * What an address is of: the `key`, on any host; the `stream`'s own list; or a `part` of the stream, which is a segment,
+ * an init segment or the playlist of a track.
  *
  * @returns {'key' | 'stream' | 'part'}
  */
 export function kindOfAddress(uri, hash) {
   const path = new URL(uri, root).pathname;
-  if (path.replace(/\/clearkey$/, '').endsWith(`/api/key/${encodeURIComponent(hash)}`)) return 'key';
-  return /\/(?:master\.m3u8|manifest\.mpd)$/.test(path) ? 'stream' : 'part';
+  if (path.endsWith(`/api/key/${encodeURIComponent(hash)}`)) return 'key';
+  return path.endsWith('/master.m3u8') ? 'stream' : 'part';
 }
 
 /**

@@ -21,7 +21,7 @@ export interface PlayerProblem extends PlayerState {
   readonly message: string;
 }
 
-/** `<reelwright-player hash token poster src engine label>` */
+/** `<reelwright-player hash token poster src label>` */
 export class ReelwrightPlayer extends HTMLElement {
   hash: string;
   token: string;

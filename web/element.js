@@ -6,11 +6,11 @@
 //   <reelwright-player hash="movie-1" token="…"></reelwright-player>
 //
 // Attributes: `hash`; `token`, a playback token for an encrypted stream; `poster`, the path of a signed image
-// (`thumb/…`); `src`, the service's address where this file is not loaded from it; `engine`, `shaka`, `hls` or `dash`;
-// `label`, the name of the frame for screen readers.
+// (`thumb/…`); `src`, the service's address where this file is not loaded from it; `label`, the name of the frame for
+// screen readers.
 
 const channel = 'reelwright-player';
-const observed = ['hash', 'token', 'poster', 'src', 'engine', 'label'];
+const observed = ['hash', 'token', 'poster', 'src', 'label'];
 /** Where this file came from: `https://MEDIA_HOST/player/element.js` is of `https://MEDIA_HOST/`. */
 const home = new URL('..', import.meta.url);
 
@@ -134,7 +134,7 @@ export class ReelwrightPlayer extends HTMLElement {
   }
 
   get #address() {
-    const given = ['hash', 'token', 'poster', 'engine'].map((name) => [name, this.getAttribute(name) ?? '']);
+    const given = ['hash', 'token', 'poster'].map((name) => [name, this.getAttribute(name) ?? '']);
     const fragment = new URLSearchParams([...given.filter(([, value]) => value !== ''), ['embedded', '1']]);
     return new URL(`player/#${fragment}`, this.#service).href;
   }

@@ -2,7 +2,6 @@ import { masterAddress, readFragment, readPick, waveformAddress, writeFragment }
 import { wireControls } from './controls.js';
 import { createEmbedding } from './embedding.js';
 import { showFigures } from './figures.js';
-import { createHlsEngine } from './hls-engine.js';
 import { createInterruption } from './interruption.js';
 import { createMenus } from './menus.js';
 import { PlaybackProblem, unreachableProblem } from './problems.js';
@@ -12,18 +11,6 @@ import { createShakaEngine } from './shaka-engine.js';
 import { openSideFiles } from './side-files.js';
 
 // The page: reads the input from the fragment, plays the stream, and shows problems.
-
-/**
- * The players have one interface: `load(startSec)`, `qualities()`, `isAutomatic()`, `selectQuality(id | 'auto')`,
- * `audioTracks()`, `selectAudio(id)`, `textTracks()`, `selectText(id | 'off')`, `figures()`, `resume()`, `destroy()`.
- * They call `onChange` when tracks change, and `onProblem` for failures after loading; `load` throws. `resume()` loads
- * again what has failed, in place.
- */
-const engines = {
-  shaka: createShakaEngine,
-  hls: createHlsEngine,
-  dash: (video, input) => createShakaEngine(video, { ...input, isDash: true }),
-};
 
 const element = (id) => document.getElementById(id);
 const video = element('video');
@@ -71,7 +58,7 @@ const interruption = createInterruption(video, {
 
 async function play() {
   const mine = (generation += 1);
-  const { hash, token, engine: name, poster } = readChoice();
+  const { hash, token, poster } = readChoice();
   const before = engine;
   const from = left?.hash === hash ? left : null;
   left = from;
@@ -79,14 +66,14 @@ async function play() {
   interruption.clear();
   await before?.destroy();
   if (mine !== generation) return;
-  showChoice({ hash, token, name, poster });
+  showChoice({ hash, token, poster });
   if (hash === '') return;
   const onProblem = (problem) => {
     if (mine === generation) handle(problem);
   };
   let next;
   try {
-    next = engines[name](video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
+    next = createShakaEngine(video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
   } catch (error) {
     // Such as a library that was not loaded.
     fail(error);
@@ -118,7 +105,7 @@ async function begin({ hash, poster, isPaused }) {
   if (poster === '' && engine.qualities().every(({ height }) => !height)) video.poster = waveformAddress(hash);
   remember(hash);
   menus.show();
-  embedding.report('ready', { engine: engine.name, qualities: engine.qualities().length });
+  embedding.report('ready', { qualities: engine.qualities().length });
   // Browsers may require a click first: the big button stays then.
   if (!isPaused) await video.play().catch(() => undefined);
   controls.showState();
@@ -126,14 +113,13 @@ async function begin({ hash, poster, isPaused }) {
   if (mine === generation) menus.setChapters(chapters);
 }
 
-function showChoice({ hash, token, name, poster }) {
+function showChoice({ hash, token, poster }) {
   document.body.toggleAttribute('data-embedded', readFragment().isEmbedded);
   video.poster = poster;
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
   element('title').textContent = hash === '' ? 'No stream selected' : hash;
   element('pick').value = hash;
   element('token').value = token;
-  element('engine').value = name;
   hideMessage();
   element('spinner').hidden = true;
   element('stage').dataset.state = 'empty';
@@ -213,7 +199,7 @@ function showMessage({ kind, title, message, actions }) {
   element('message-title').textContent = title;
   element('message-text').textContent = message;
   element('message').dataset.kind = kind;
-  for (const action of ['retry', 'other-player', 'enter-token']) element(action).hidden = !actions.includes(action);
+  for (const action of ['retry', 'enter-token']) element(action).hidden = !actions.includes(action);
   element('message').hidden = false;
   element('big-play').hidden = true;
 }
@@ -229,14 +215,8 @@ element('picker').addEventListener('submit', (event) => {
   element('picker-fault').hidden = !picked.fault;
   element('picker-fault').textContent = picked.fault ?? '';
   if (picked.fault) return;
-  writeFragment({ hash: picked.hash, token: element('token').value.trim(), engine: element('engine').value });
+  writeFragment({ hash: picked.hash, token: element('token').value.trim() });
   element('stage').scrollIntoView({ block: 'nearest' });
-});
-element('engine').addEventListener('change', () => {
-  const { hash, token } = readFragment();
-  if (hash === '') return;
-  leave();
-  writeFragment({ hash, token, engine: element('engine').value });
 });
 element('retry').addEventListener('click', () => {
   if (!interruption.isActive()) void play();
@@ -245,12 +225,7 @@ element('retry').addEventListener('click', () => {
     interruption.retry();
   }
 });
-element('other-player').addEventListener('click', () => {
-  const { hash, token, engine: name } = readFragment();
-  writeFragment({ hash, token, engine: name === 'hls' ? 'shaka' : 'hls' });
-});
 element('enter-token').addEventListener('click', () => element('token').focus());
-// hls.js waits for the network without a word.
 window.addEventListener('offline', () => {
   if (engine !== null) interruption.report(unreachableProblem('stream-unreachable'));
 });

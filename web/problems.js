@@ -2,7 +2,7 @@
 
 /**
  * A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it.
- * `actions` are what the user can do: `retry`, `other-player`, `enter-token`. `isPart`: the player may continue after
+ * `actions` are what the user can do: `retry`, `enter-token`. `isPart`: the player may continue after
  * another try.
  */
 export class PlaybackProblem extends Error {

@@ -12,12 +12,11 @@ export function watchPauses(video) {
 
 /** @returns what `restoreTracks` takes, with the position */
 export function captureState(video, engine, { hash, isPaused }) {
-  const quality = engine.isAutomatic() ? null : engine.qualities().find(({ isActive }) => isActive);
   return {
     hash,
     time: video.currentTime,
     isPaused,
-    height: quality?.height ?? null,
+    height: engine.chosenHeight(),
     audio: engine.audioTracks().find(({ isActive }) => isActive),
     text: engine.textTracks().find(({ isActive }) => isActive),
   };

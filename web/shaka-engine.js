@@ -1,11 +1,14 @@
-import { clearKeyAddress, dashAddress, keyAddress, kindOfAddress, masterAddress } from './addresses.js';
+import { keyAddress, kindOfAddress, masterAddress } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
-// Shaka Player plays clear and encrypted streams (cbcs in fMP4). With HLS it fetches the key by a request of type KEY,
-// reads the key id from the init segment, and passes both to the browser's ClearKey; with DASH it asks for a licence.
+// Shaka Player plays clear and encrypted streams (cbcs in fMP4). It fetches the key by a request of type KEY, reads the
+// key id from the init segment, and passes both to the browser's ClearKey.
 
-/** @returns an engine as described at `engines` in page.js */
-export function createShakaEngine(video, { hash, currentToken, isDash = false, onChange, onProblem }) {
+/**
+ * It calls `onChange` when tracks change, and `onProblem` for failures after loading; `load` throws. `resume()` loads
+ * again what has failed, in place.
+ */
+export function createShakaEngine(video, { hash, currentToken, onChange, onProblem }) {
   const { shaka } = window;
   shaka.polyfill.installAll();
   const player = new shaka.Player();
@@ -13,6 +16,8 @@ export function createShakaEngine(video, { hash, currentToken, isDash = false, o
   // when the rest of the video is loaded already. So it begins with captions, which `load` hides.
   player.configure('preferredText', [{ language: navigator.language || 'en' }]);
   let isEncrypted = false;
+  /** Of the quality that the viewer chose, which the player leaves while it cannot be played; null: automatic. */
+  let chosenHeight = null;
 
   const toProblem = (error) => {
     const { Category, Code } = shaka.util.Error;
@@ -25,17 +30,16 @@ export function createShakaEngine(video, { hash, currentToken, isDash = false, o
       kind: `shaka-${error.code ?? 'unknown'}`,
       title: 'The stream does not play',
       text: `Shaka Player reports error ${error.code ?? error}.`,
-      actions: ['retry', 'other-player'],
+      actions: ['retry'],
     });
   };
 
   const networking = player.getNetworkingEngine();
   networking.registerRequestFilter((type, request) => {
-    const { KEY, LICENSE } = shaka.net.NetworkingEngine.RequestType;
-    if (![KEY, LICENSE].includes(type) || kindOfAddress(request.uris[0], hash) !== 'key') return;
+    if (type !== shaka.net.NetworkingEngine.RequestType.KEY || kindOfAddress(request.uris[0], hash) !== 'key') return;
     isEncrypted = true;
-    // The token goes only to the host that served this page, whichever host the playlist or manifest names.
-    request.uris = [type === KEY ? keyAddress(hash) : clearKeyAddress(hash)];
+    // The token goes only to the host that served this page, whichever host the playlist names.
+    request.uris = [keyAddress(hash)];
     const token = currentToken();
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
@@ -60,14 +64,14 @@ export function createShakaEngine(video, { hash, currentToken, isDash = false, o
     player.configure('abr.enabled', id === 'auto');
     const track = player.getVideoTracks().find(({ height, bandwidth }) => `${height}-${bandwidth}` === id);
     if (track) player.selectVideoTrack(track, true, 2);
+    chosenHeight = track?.height ?? null;
   };
 
   return {
-    name: isDash ? 'dash' : 'shaka',
     async load(startSec) {
       try {
         await player.attach(video);
-        await player.load(isDash ? dashAddress(hash) : masterAddress(hash), startSec);
+        await player.load(masterAddress(hash), startSec);
         player.selectTextTrack(null);
       } catch (error) {
         throw toProblem(error);
@@ -85,6 +89,7 @@ export function createShakaEngine(video, { hash, currentToken, isDash = false, o
         }))
         .toSorted((a, b) => b.bandwidth - a.bandwidth),
     isAutomatic: () => player.getConfiguration().abr.enabled,
+    chosenHeight: () => chosenHeight,
     selectQuality,
     audioTracks: () =>
       player.getAudioTracks().map(({ language, label, active }, index) => ({

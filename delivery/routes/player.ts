@@ -4,14 +4,10 @@ import { join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { addStaticFile, isServable } from '#platform/http/static-file.ts';
 
-// The player page: the files of `web/`, and the player libraries from their packages. All files are read at start and
+// The player page: the files of `web/`, and Shaka Player from its package. All files are read at start and
 // have fixed routes, so no request can name another file.
 
-/** Address below `/player/` → the file in its package. */
-const vendored = {
-  'vendor/shaka-player.js': 'shaka-player/dist/shaka-player.compiled.js',
-  'vendor/hls.js': 'hls.js/dist/hls.min.js',
-} as const;
+const vendored = { address: 'vendor/shaka-player.js', file: 'shaka-player/dist/shaka-player.compiled.js' } as const;
 
 /** The fragment of the page's address holds a token: only files of this server run, and nothing is sent elsewhere. */
 const contentSecurityPolicy = [
@@ -37,7 +33,7 @@ export async function addPlayerRoutes(app: FastifyInstance, { webDir }: { readon
     if (entry.isFile() && isServable(file) && !isOfConsole(relative(webDir, file)))
       files.set(relative(webDir, file), file);
   }
-  for (const [address, specifier] of Object.entries(vendored)) files.set(address, require.resolve(specifier));
+  files.set(vendored.address, require.resolve(vendored.file));
 
   app.get('/player', (_request, reply) => reply.redirect('player/', 308));
   for (const [address, file] of files) {

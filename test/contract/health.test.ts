@@ -179,7 +179,6 @@ describe('the player page', () => {
   it.each([
     ['/player/', 'text/html; charset=utf-8'],
     ['/player/vendor/shaka-player.js', 'text/javascript; charset=utf-8'],
-    ['/player/vendor/hls.js', 'text/javascript; charset=utf-8'],
   ])('C10.12: %s is served as %s', async (path, contentType) => {
     const answer = await api.raw(path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, contentType]);

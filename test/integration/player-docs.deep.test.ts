@@ -55,10 +55,10 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('examples/players'
   });
 
   it.each(['shaka', 'hls', 'dash', 'dashjs'].map((player) => [player, encrypted]))(
-    'C14.14: the %s page shows the captions of %s and changes the language of its audio',
+    'C14.14: the %s page shows the captions of %s, changes the language of its audio, and sends the token for keys alone',
     async (player = '', hash = '') => {
       const watched = await play(player, hash, expose);
-      const { page, errors } = watched;
+      const { page, errors, requests } = watched;
       await page.evaluate(choices[player] ?? '');
       await expect.poll(() => audioSegments(watched, 'de')).toBeGreaterThan(0);
       // Shaka Player stands still after a seek that comes while it changes the track.
@@ -67,6 +67,10 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('examples/players'
       await expect.poll(() => shownCues(page)).toEqual(['Greetings']);
       await page.evaluate(`void document.querySelector('video').play()`);
       await page.waitForFunction('document.querySelector("video").currentTime > 9.5');
+      const sent = (await requests()).filter(({ headers }) => 'authorization' in headers);
+      expect([...new Set(sent.map(({ url }) => new URL(url).pathname.replace('/clearkey', '')))]).toEqual([
+        `/api/key/${hash}`,
+      ]);
       expect(errors).toEqual([]);
     },
   );

@@ -4,11 +4,10 @@ import { chromiumPath, keepScreenshot, stateOf, waitForTime } from '../../testin
 import { choose, chosenIn, messageOf, playerUrl, visitPlayer, withToken } from '../../testing/player-page.ts';
 import { onStage } from '../../testing/stage/stage.ts';
 
-// What a viewer meets when a part of the stream cannot be loaded, in both libraries of the player page. The stream is
-// encrypted and has three segments; the second one and what follows fail.
+// What a viewer meets when a part of the stream cannot be loaded. The stream is encrypted and has three segments; the
+// second one and what follows fail.
 
 const [clear, encrypted] = ['captioned-clear', 'captioned-encrypted'];
-const engines = ['shaka', 'hls'];
 const later = /\/seg_[2-9]\.m4s$/;
 const every = /\.m4s$/;
 async function visit(fragment: Record<string, string>, failing = later): Promise<Page> {
@@ -20,11 +19,10 @@ async function visit(fragment: Record<string, string>, failing = later): Promise
   return page;
 }
 
-/** What a player cannot read: each of them waits for the rest of the other's. */
+/** What the player cannot read. */
 const headOnly = Buffer.alloc(20_000, 0xff);
 headOnly.writeUInt32BE(headOnly.length);
 headOnly.write('moof', 4);
-const noBoxes = Buffer.alloc(20_000, 7);
 
 /** The smaller rung, the second language and captions. */
 const chosen = { quality: '90p ·', audio: 'German', captions: 'English' };
@@ -50,26 +48,23 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       await onStage('streams of captioned');
     });
 
-    it.each(engines)(
-      'in %s what is buffered plays on, and another try goes on there with the same quality, audio and captions',
-      async (engine) => {
-        const page = await visit(withToken(encrypted, engine));
-        await chooseAll(page);
-        const stopped = await playToTheEnd(page, /^part-unreachable: A part of the stream could not be loaded/);
-        await keepScreenshot(page, `interrupted-${engine}`);
-        expect(stopped).toBeGreaterThan(5);
-        expect(await choices(page)).toEqual(expected);
-        await page.unroute(later);
-        await page.click('#retry');
-        await waitForTime(page, stopped + 1);
-        expect(await messageOf(page)).toBe('');
-        await expect.poll(() => choices(page)).toEqual(expected);
-        await expect.poll(async () => (await stateOf(page)).height).toBe(90);
-      },
-    );
+    it('what is buffered plays on, and another try goes on there with the same quality, audio and captions', async () => {
+      const page = await visit(withToken(encrypted));
+      await chooseAll(page);
+      const stopped = await playToTheEnd(page, /^part-unreachable: A part of the stream could not be loaded/);
+      await keepScreenshot(page, 'interrupted');
+      expect(stopped).toBeGreaterThan(5);
+      expect(await choices(page)).toEqual(expected);
+      await page.unroute(later);
+      await page.click('#retry');
+      await waitForTime(page, stopped + 1);
+      expect(await messageOf(page)).toBe('');
+      await expect.poll(() => choices(page)).toEqual(expected);
+      await expect.poll(async () => (await stateOf(page)).height).toBe(90);
+    });
 
-    it.each(engines)('in %s playback goes on by itself when the browser is online again', async (engine) => {
-      const page = await visit({ hash: clear, engine });
+    it('playback goes on by itself when the browser is online again', async () => {
+      const page = await visit({ hash: clear });
       await page.context().setOffline(true);
       const stopped = await playToTheEnd(page, /^stream-unreachable: You are offline/);
       expect(stopped).toBeGreaterThan(5);
@@ -79,43 +74,33 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       expect(await messageOf(page)).toBe('');
     });
 
-    it.each(engines)(
-      'in %s a stream whose first part cannot be loaded says so, and begins when it can',
-      async (engine) => {
-        const page = await visit({ hash: clear, engine }, every);
-        await expect.poll(() => messageOf(page)).toMatch(/^part-unreachable: /);
-        expect(await page.locator('#spinner').isVisible()).toBe(false);
-        await page.unroute(every);
-        // It may have begun by itself meanwhile.
-        await page.dispatchEvent('#retry', 'click');
-        await waitForTime(page, 0.1);
-        expect(await messageOf(page)).toBe('');
-      },
-    );
+    it('a stream whose first part cannot be loaded says so, and begins when it can', async () => {
+      const page = await visit({ hash: clear }, every);
+      await expect.poll(() => messageOf(page)).toMatch(/^part-unreachable: /);
+      expect(await page.locator('#spinner').isVisible()).toBe(false);
+      await page.unroute(every);
+      // It may have begun by itself meanwhile.
+      await page.dispatchEvent('#retry', 'click');
+      await waitForTime(page, 0.1);
+      expect(await messageOf(page)).toBe('');
+    });
 
-    it.each([
-      ['shaka', 'hls', headOnly],
-      ['hls', 'shaka', noBoxes],
-    ])(
-      'after a damaged segment in %s the other player (%s) goes on at the same place with the same tracks',
-      async (engine, other, body) => {
-        const page = await visit({ hash: clear, engine });
-        await chooseAll(page);
-        // Before the route that fails: of two, the later one answers.
-        await page.route(later, (route) => route.fulfill({ body }));
-        await expect.poll(() => messageOf(page)).toMatch(/^(?:shaka-\d+|hls-error): /);
-        const stopped = Number(await page.inputValue('#seek'));
-        await page.unroute(later);
-        // The first try of the other player fails as well.
-        await page.route('**/master.m3u8', (route) => route.abort());
-        await page.click('#other-player');
-        await expect.poll(() => messageOf(page)).toMatch(/^stream-unreachable: /);
-        await page.unroute('**/master.m3u8');
-        await page.click('#retry');
-        await waitForTime(page, stopped + 0.5);
-        expect(await page.inputValue('#engine')).toBe(other);
-        await expect.poll(() => choices(page)).toEqual(expected);
-      },
-    );
+    it('after a damaged segment another try goes on at the same place with the same tracks', async () => {
+      const page = await visit({ hash: clear });
+      await chooseAll(page);
+      // Before the route that fails: of two, the later one answers.
+      await page.route(later, (route) => route.fulfill({ body: headOnly }));
+      await expect.poll(() => messageOf(page)).toMatch(/^shaka-\d+: /);
+      const stopped = Number(await page.inputValue('#seek'));
+      await page.unroute(later);
+      // The first of the other tries fails as well.
+      await page.route('**/master.m3u8', (route) => route.abort());
+      await page.click('#retry');
+      await expect.poll(() => messageOf(page)).toMatch(/^stream-unreachable: /);
+      await page.unroute('**/master.m3u8');
+      await page.click('#retry');
+      await waitForTime(page, stopped + 0.5);
+      await expect.poll(() => choices(page)).toEqual(expected);
+    });
   },
 );

@@ -26,8 +26,7 @@ import {
 import { onStage } from '../../testing/stage/stage.ts';
 import type { StageStreams } from '../../testing/stage/streams.ts';
 
-// The streams of the whole service, played by the player page in Shaka Player, its main engine. The other engines:
-// test/integration/player-engines.deep.test.ts.
+// The streams of the whole service, played by the player page. Other players: test/integration/player-docs.deep.test.ts.
 
 let bars: StageStreams;
 let captioned: StageStreams;

@@ -1,0 +1,32 @@
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { chromiumPath, loopVideo, pauseAt, stateOf, waitForTime } from '../../testing/browser.ts';
+import { audioSegments, choose, chosenIn, messageOf, visitPlayer, withToken } from '../../testing/player-page.ts';
+import { onStage } from '../../testing/stage/stage.ts';
+
+// The choice of a rung and of a language on the player page.
+
+describe.skipIf(chromiumPath === null || !inject('postgres'))('the menus of an encrypted stream', () => {
+  beforeAll(async () => {
+    await onStage('streams of bars');
+  });
+
+  it('the page changes to the rung and to the language that are chosen, and shows both in its menus', async () => {
+    const watched = await visitPlayer(withToken('bars-encrypted'));
+    const { page, errors } = watched;
+    await loopVideo(page);
+    await waitForTime(page, 1);
+    await expect.poll(() => chosenIn(page, 'audio')).toMatch(/^English/);
+    expect(await audioSegments(watched, 'de')).toBe(0);
+    // A busy machine drops frames, and the player leaves a rung out for that.
+    await pauseAt(page, 1);
+    for (const height of [360, 540]) {
+      await choose(page, 'quality', `${height}p · `);
+      await page.locator('#seek').fill('0.2');
+      await expect.poll(async () => (await stateOf(page)).height).toBe(height);
+    }
+    await choose(page, 'audio', 'German');
+    await expect.poll(() => audioSegments(watched, 'de')).toBeGreaterThan(0);
+    await expect.poll(() => chosenIn(page, 'audio')).toMatch(/^German/);
+    expect([await messageOf(page), errors]).toEqual(['', []]);
+  });
+});
