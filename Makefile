@@ -99,7 +99,7 @@ lint: needs
 	@if command -v actionlint >/dev/null; then actionlint; fi
 
 types: needs
-	@tsc
+	@tsc && tsc -p web
 
 dead-code: needs
 	@knip

@@ -10,12 +10,16 @@ const root = new URL('..', document.baseURI);
 const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
 
 /**
- * `poster` is an address or ''.
+ * What the page plays.
  *
- * `isEmbedded`: the page is in a frame of another page and shows the player alone.
- *
- * @returns {{hash: string, token: string, poster: string, isEmbedded: boolean}}
+ * @typedef {object} Choice
+ * @property {string} hash '' without a stream
+ * @property {string} token a playback token, or ''
+ * @property {string} poster an address, or ''
+ * @property {boolean} isEmbedded the page is in a frame of another page and shows the player alone
  */
+
+/** @returns {Choice} */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
   const poster = given.get('poster') ?? '';
@@ -27,30 +31,45 @@ export function readFragment() {
   };
 }
 
-/** Writes the choice into the fragment, which makes the page play it; an unchanged choice starts again. */
+/**
+ * Writes the choice into the fragment, which makes the page play it; an unchanged choice starts again.
+ *
+ * @param {Pick<Choice, 'hash' | 'token'>} choice
+ */
 export function writeFragment({ hash, token }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
   const before = new URLSearchParams(location.hash.slice(1));
+  const poster = before.get('poster');
   // The poster is of the media.
-  if (before.get('hash') === hash && before.has('poster')) fragment.set('poster', before.get('poster'));
+  if (before.get('hash') === hash && poster !== null) fragment.set('poster', poster);
   if (readFragment().isEmbedded) fragment.set('embedded', '1');
   if (location.hash === `#${fragment}`) window.dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = String(fragment);
 }
 
+/** @param {string} hash */
 export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/master.m3u8`, root).href;
 
-/** The poster of an audio-only stream. */
+/**
+ * The poster of an audio-only stream.
+ *
+ * @param {string} hash
+ */
 export const waveformAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/waveform.webp`, root).href;
 
+/** @param {string} hash */
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
+
+/** @typedef {'key' | 'stream' | 'part'} AddressKind */
 
 /**
  * What an address is of: the `key`, on any host; the `stream`'s own list; or a `part` of the stream, which is a segment,
  * an init segment or the playlist of a track.
  *
- * @returns {'key' | 'stream' | 'part'}
+ * @param {string} uri
+ * @param {string} hash
+ * @returns {AddressKind}
  */
 export function kindOfAddress(uri, hash) {
   const path = new URL(uri, root).pathname;
@@ -62,21 +81,32 @@ export function kindOfAddress(uri, hash) {
  * Reads the user's input: a hash, or a job as `GET /api/jobs/{id}` answers it. Jobs are pasted and not fetched, since
  * that route needs the API key, which must not reach a browser.
  *
- * @returns {{hash: string} | {fault: string}}
+ * @param {string} text
+ * @returns {{hash: string, fault: null} | {hash: null, fault: string}}
  */
 export function readPick(text) {
   const given = text.trim();
   if (!given.startsWith('{'))
-    return hashPattern.test(given) ? { hash: given } : { fault: 'Enter a media hash or the JSON of a job.' };
+    return hashPattern.test(given) ? { hash: given, fault: null } : fault('Enter a media hash or the JSON of a job.');
+  /** @type {{hash?: unknown, type?: string, status?: string, results?: {streaming?: unknown} | null}} */
   let job;
   try {
     job = JSON.parse(given);
   } catch {
-    return { fault: 'This JSON is incomplete: paste the whole job.' };
+    return fault('This JSON is incomplete: paste the whole job.');
   }
-  if (typeof job.hash !== 'string' || !hashPattern.test(job.hash)) return { fault: 'This job has no valid `hash`.' };
-  if (job.results?.streaming) return { hash: job.hash };
-  if (['queued', 'processing'].includes(job.status))
-    return { fault: `This job is still ${job.status}: wait until it is completed.` };
-  return { fault: `This job (${job.type ?? 'no type'}, ${job.status ?? 'no status'}) has no stream.` };
+  const { hash, type = 'no type', status = 'no status', results } = job;
+  if (typeof hash !== 'string' || !hashPattern.test(hash)) return fault('This job has no valid `hash`.');
+  if (results?.streaming) return { hash, fault: null };
+  if (['queued', 'processing'].includes(status))
+    return fault(`This job is still ${status}: wait until it is completed.`);
+  return fault(`This job (${type}, ${status}) has no stream.`);
+}
+
+/**
+ * @param {string} text
+ * @returns {{hash: null, fault: string}}
+ */
+function fault(text) {
+  return { hash: null, fault: text };
 }

@@ -20,6 +20,14 @@ const style = `
 iframe { display: block; width: 100%; height: 100%; border: 0; }
 `;
 
+/**
+ * @typedef {import('./element.d.ts').PlayerState} PlayerState
+ * @typedef {import('./element.d.ts').TokenRequest} TokenRequest
+ *
+ * What the page in the frame reports.
+ * @typedef {{name: string, state: PlayerState, detail: {kind?: string}}} Report
+ */
+
 export class ReelwrightPlayer extends HTMLElement {
   static observedAttributes = observed;
 
@@ -27,11 +35,12 @@ export class ReelwrightPlayer extends HTMLElement {
    * Called with `{hash, reason}` when the stream needs a token and has none that is valid, also in mid-play; returns
    * one, or a promise of it. Playback continues where it was.
    *
-   * @type {((request: {hash: string, reason: string}) => string | Promise<string>) | null}
+   * @type {((request: TokenRequest) => string | Promise<string>) | null}
    */
   getToken = null;
 
   #frame = document.createElement('iframe');
+  /** @type {PlayerState} */
   #state = { currentTime: 0, duration: 0, paused: true, volume: 1, muted: false, playbackRate: 1 };
   /** The address that the frame has, with the newest token; '' without one. */
   #shown = '';
@@ -40,8 +49,13 @@ export class ReelwrightPlayer extends HTMLElement {
   #isHeard = false;
   /** The token was set before that. */
   #isTokenLate = false;
-  /** Commands for a stream that is not ready yet; null when it is. */
+  /**
+   * Commands for a stream that is not ready yet; null when it is.
+   *
+   * @type {object[] | null}
+   */
   #early = [];
+  /** @param {MessageEvent} event */
   #onMessage = (event) => this.#take(event);
 
   constructor() {
@@ -69,6 +83,11 @@ export class ReelwrightPlayer extends HTMLElement {
     this.#early ??= [];
   }
 
+  /**
+   * @param {string} name
+   * @param {string | null} before
+   * @param {string | null} value
+   */
   attributeChangedCallback(name, before, value) {
     if (before === value) return;
     // A new token of the same stream must not begin it again.
@@ -76,6 +95,7 @@ export class ReelwrightPlayer extends HTMLElement {
     else this.#schedule();
   }
 
+  /** @param {string} token */
   #replaceToken(token) {
     this.#shown = this.#address;
     this.#isTokenLate = !this.#isHeard;
@@ -134,16 +154,22 @@ export class ReelwrightPlayer extends HTMLElement {
   }
 
   get #address() {
-    const given = ['hash', 'token', 'poster'].map((name) => [name, this.getAttribute(name) ?? '']);
-    const fragment = new URLSearchParams([...given.filter(([, value]) => value !== ''), ['embedded', '1']]);
+    const fragment = new URLSearchParams();
+    for (const name of ['hash', 'token', 'poster']) {
+      const value = this.getAttribute(name) ?? '';
+      if (value !== '') fragment.set(name, value);
+    }
+    fragment.set('embedded', '1');
     return new URL(`player/#${fragment}`, this.#service).href;
   }
 
+  /** @param {object} message */
   #command(message) {
     if (this.#early === null) this.#send(message);
     else this.#early.push(message);
   }
 
+  /** @param {object} message */
   #send(message) {
     this.#frame.contentWindow?.postMessage({ channel, ...message }, this.#service.origin);
   }
@@ -168,21 +194,25 @@ export class ReelwrightPlayer extends HTMLElement {
     if (address.split('#')[0] !== before.split('#')[0]) this.#isHeard = false;
     // The button Back belongs to the page around: another stream is no entry of its history.
     if (before === '') this.#frame.src = address;
-    else this.#frame.contentWindow.location.replace(address);
+    else this.#frame.contentWindow?.location.replace(address);
   }
 
+  /** @param {MessageEvent} event */
   #take({ source, origin, data }) {
     if (source !== this.#frame.contentWindow || origin !== this.#service.origin || data?.channel !== channel) return;
-    this.#state = data.state;
+    /** @type {Report} */
+    const { name, state, detail } = data;
+    this.#state = state;
     this.#isHeard = true;
-    if (data.name === 'tokenneeded') void this.#renew(data.detail);
-    if (data.name === 'ready') {
+    if (name === 'tokenneeded') void this.#renew(detail);
+    if (name === 'ready') {
       for (const message of this.#early ?? []) this.#send(message);
       this.#early = null;
     }
-    this.dispatchEvent(new CustomEvent(data.name, { detail: { ...data.detail, ...data.state } }));
+    this.dispatchEvent(new CustomEvent(name, { detail: { ...detail, ...state } }));
   }
 
+  /** @param {Report['detail']} detail */
   async #renew({ kind }) {
     const { hash } = this;
     const reason = kind === 'key-401' ? 'missing' : 'refused';

@@ -1,4 +1,4 @@
-import { bufferedAhead } from './controls.js';
+import { bufferedAhead, bufferedEnd } from './timeline.js';
 
 // A part of the stream that cannot be loaded. What is buffered plays on, the part is requested again, and the viewer is
 // informed only when playback stops for it. Position, tracks and quality stay as they are.
@@ -9,23 +9,33 @@ const retryDelaysMs = [2000, 4000, 8000, 16_000, ...Array.from({ length: 9 }, ()
 const stillMs = 1000;
 
 /**
- * @param video the media element
- * @param resume makes the player try again in place
- * @param show shows a problem
- * @param hide hides it again
+ * @typedef {import('./problems.js').PlaybackProblem} PlaybackProblem
+ *
+ * @typedef {object} InterruptionInput
+ * @property {() => void} resume makes the player try again in place
+ * @property {(problem: PlaybackProblem) => void} show
+ * @property {() => void} hide hides the problem again
+ */
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {InterruptionInput} input
  */
 export function createInterruption(video, { resume, show, hide }) {
+  /** @type {PlaybackProblem | null} */
   let problem = null;
   /** The end of what was buffered at the last failure, in seconds. */
   let blockedAt = 0;
   let isShown = false;
   let tries = 0;
+  /** @type {number | undefined} */
   let retryTimer;
+  /** @type {number | undefined} */
   let stillTimer;
   let still = { time: -1, sinceMs: 0 };
 
   const retry = () => {
-    clearTimeout(retryTimer);
+    window.clearTimeout(retryTimer);
     retryTimer = undefined;
     resume();
   };
@@ -35,7 +45,7 @@ export function createInterruption(video, { resume, show, hide }) {
     const isPaused = video.paused && video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
     const isMoving = video.currentTime !== still.time || isPaused;
     if (isMoving) still = { time: video.currentTime, sinceMs: now };
-    if (!isShown && !isMoving && now - still.sinceMs >= stillMs) {
+    if (problem !== null && !isShown && !isMoving && now - still.sinceMs >= stillMs) {
       isShown = true;
       show(problem);
     } else if (isShown && isMoving && !video.paused) {
@@ -44,19 +54,18 @@ export function createInterruption(video, { resume, show, hide }) {
     }
   };
   const clear = () => {
-    clearTimeout(retryTimer);
-    clearInterval(stillTimer);
+    window.clearTimeout(retryTimer);
+    window.clearInterval(stillTimer);
     retryTimer = stillTimer = undefined;
     if (isShown) hide();
     problem = null;
     isShown = false;
     tries = 0;
   };
-  const bufferedEnd = () => video.currentTime + bufferedAhead(video);
   // The last try has loaded more. `buffered` is what all tracks have in common.
   video.addEventListener('progress', () => {
     if (problem === null || retryTimer !== undefined) return;
-    if (bufferedAhead(video) > 0.5 && bufferedEnd() > blockedAt + 0.1) clear();
+    if (bufferedAhead(video) > 0.5 && bufferedEnd(video) > blockedAt + 0.1) clear();
   });
   window.addEventListener('online', () => {
     if (problem !== null) retry();
@@ -65,14 +74,18 @@ export function createInterruption(video, { resume, show, hide }) {
   return {
     isActive: () => problem !== null,
     isShown: () => isShown,
-    /** A part has failed. */
+    /**
+     * A part has failed.
+     *
+     * @param {PlaybackProblem} found
+     */
     report(found) {
       problem = found;
-      blockedAt = bufferedEnd();
+      blockedAt = bufferedEnd(video);
       if (isShown) show(found);
-      stillTimer ??= setInterval(look, 250);
+      stillTimer ??= window.setInterval(look, 250);
       if (retryTimer === undefined && tries < retryDelaysMs.length) {
-        retryTimer = setTimeout(retry, retryDelaysMs[tries]);
+        retryTimer = window.setTimeout(retry, retryDelaysMs[tries]);
         tries += 1;
       }
     },

@@ -1,10 +1,38 @@
 // The keyboard of the player. One list is both the key bindings and the help that `?` shows.
 
-const element = (id) => document.getElementById(id);
+import { elementOf } from './elements.js';
 
-/** `actions`: `togglePlay`, `toggleFullScreen`, `toggleCaptions`, `togglePanel`, `changeSpeed(steps)`. */
+const help = elementOf('help', HTMLDialogElement);
+
+/**
+ * What keys do to the menus.
+ *
+ * @typedef {object} MenuActions
+ * @property {() => void} toggleCaptions
+ * @property {() => void} togglePanel
+ * @property {(steps: number) => void} changeSpeed
+ */
+
+/** @typedef {MenuActions & {togglePlay: () => void, toggleFullScreen: () => void}} KeyActions */
+
+/**
+ * @typedef {object} Binding
+ * @property {string[]} keys
+ * @property {string} shown
+ * @property {string} text
+ * @property {(key: string) => void} run
+ * @property {boolean} [needsVideo] true by default
+ */
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {KeyActions} actions
+ * @returns {Binding[]}
+ */
 function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions, togglePanel, changeSpeed }) {
+  /** @param {number} seconds */
   const seekBy = (seconds) => (video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + seconds)));
+  /** @param {number} difference */
   const changeVolume = (difference) => {
     video.volume = Math.min(1, Math.max(0, (video.muted ? 0 : video.volume) + difference));
     video.muted = video.volume === 0;
@@ -36,13 +64,18 @@ function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions, toggleP
 }
 
 function showHelp() {
-  if (!element('help').open) element('help').showModal();
+  if (!help.open) help.showModal();
 }
 
-/** Wires the keys of the whole page. A key that the focused element uses itself is left to it. */
+/**
+ * Wires the keys of the whole page. A key that the focused element uses itself is left to it.
+ *
+ * @param {HTMLVideoElement} video
+ * @param {KeyActions} actions
+ */
 export function wireKeyboard(video, actions) {
   const list = bindings(video, actions);
-  element('help-keys').replaceChildren(
+  elementOf('help-keys', HTMLDListElement).replaceChildren(
     ...list.flatMap(({ shown, text }) => {
       const [key, meaning] = [document.createElement('dt'), document.createElement('dd')];
       key.textContent = shown;
@@ -50,21 +83,26 @@ export function wireKeyboard(video, actions) {
       return [key, meaning];
     }),
   );
-  element('help-open').addEventListener('click', showHelp);
-  element('help-close').addEventListener('click', () => element('help').close());
+  elementOf('help-open', HTMLButtonElement).addEventListener('click', showHelp);
+  elementOf('help-close', HTMLButtonElement).addEventListener('click', () => help.close());
   document.addEventListener('keydown', (event) => {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const binding = list.find(({ keys }) => keys.includes(key));
-    if (!binding || event.ctrlKey || event.metaKey || event.altKey || element('help').open) return;
+    if (!binding || event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     if (usesKey(event.target, key)) return;
     if (binding.needsVideo !== false && !Number.isFinite(video.duration)) return;
     event.preventDefault();
-    void binding.run(key);
+    binding.run(key);
   });
   releaseFocusAfterPointer();
 }
 
-/** Whether the focused element has its own use for a key: typing, a list, the button under Space, the volume slider. */
+/**
+ * Whether the focused element has its own use for a key: typing, a list, the button under Space, the volume slider.
+ *
+ * @param {EventTarget | null} target
+ * @param {string} key
+ */
 function usesKey(target, key) {
   if (!(target instanceof HTMLElement)) return false;
   if (target.id === 'seek') return false;
@@ -81,7 +119,8 @@ function releaseFocusAfterPointer() {
   let isPointer = false;
   const release = () => {
     const focused = document.activeElement;
-    if (isPointer && focused?.matches('button, select, input[type=range]')) focused.blur();
+    if (!isPointer || !(focused instanceof HTMLElement)) return;
+    if (focused.matches('button, select, input[type=range]')) focused.blur();
   };
   document.addEventListener('pointerdown', () => (isPointer = true), true);
   document.addEventListener('keydown', () => (isPointer = false), true);

@@ -1,33 +1,65 @@
 // The menus of the player: quality, audio, captions, speed and chapters. They lie inside the stage, so that full screen
 // has them too. Texts of sources become text nodes and option texts, never markup.
 
-import { clockText } from './controls.js';
+import { elementOf } from './elements.js';
+import { clockText } from './timeline.js';
 
-const element = (id) => document.getElementById(id);
+/**
+ * @typedef {import('./stream-player.js').StreamPlayer} StreamPlayer
+ * @typedef {import('./stream-player.js').Quality} Quality
+ * @typedef {import('./stream-player.js').Track} Track
+ * @typedef {import('./side-files.js').Chapter} Chapter
+ */
+
+const qualityMenu = elementOf('quality', HTMLSelectElement);
+const audioMenu = elementOf('audio', HTMLSelectElement);
+const captionsMenu = elementOf('captions', HTMLSelectElement);
+const speedMenu = elementOf('speed', HTMLSelectElement);
+const chapterMenu = elementOf('chapter', HTMLSelectElement);
+const captionsButton = elementOf('captions-toggle', HTMLButtonElement);
 const speeds = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
 
+/** @param {number | undefined} bitsPerSecond */
 export const megabits = (bitsPerSecond) =>
-  Number.isFinite(bitsPerSecond) && bitsPerSecond > 0 ? `${(bitsPerSecond / 1e6).toFixed(2)} Mb/s` : '–';
+  bitsPerSecond !== undefined && Number.isFinite(bitsPerSecond) && bitsPerSecond > 0
+    ? `${(bitsPerSecond / 1e6).toFixed(2)} Mb/s`
+    : '–';
 
-/** `1080p`: the shorter side, also of an upright video; audio alone has none. */
-const nameOf = ({ width, height }) => (height ? `${Math.min(width, height)}p` : 'Audio');
+/**
+ * `1080p`: the shorter side, also of an upright video; audio alone has none.
+ *
+ * @param {Quality} quality
+ */
+const nameOf = ({ width, height }) => (height ? `${Math.min(width ?? height, height)}p` : 'Audio');
 
+/** @param {Track} track */
 function trackText({ language, label }) {
   const names = new Intl.DisplayNames(undefined, { type: 'language', fallback: 'code' });
-  const spoken = language === '' || language === 'und' ? 'Unknown language' : names.of(language);
+  const spoken = language === '' || language === 'und' ? 'Unknown language' : (names.of(language) ?? language);
   return !label || label === language || label === spoken ? spoken : `${spoken} · ${label}`;
 }
 
-/** Keeps the options when the choices are unchanged, so that an open list stays open. */
+/**
+ * One entry of a menu.
+ *
+ * @typedef {{id: string, text: string, isChosen: boolean, isDisabled?: boolean}} MenuChoice
+ */
+
+/**
+ * Keeps the options when the choices are unchanged, so that an open list stays open.
+ *
+ * @param {HTMLSelectElement} select
+ * @param {MenuChoice[]} choices
+ */
 function fill(select, choices) {
   const text = JSON.stringify(choices);
-  if (select.dataset.shown === text) {
+  if (select.dataset['shown'] === text) {
     // The viewer chose another one, which is not the case.
     const chosen = choices.find(({ isChosen }) => isChosen)?.id ?? select.value;
     if (select.value !== chosen) select.value = chosen;
     return;
   }
-  select.dataset.shown = text;
+  select.dataset['shown'] = text;
   select.replaceChildren(
     ...choices.map(({ id, text: label, isChosen, isDisabled = false }) =>
       Object.assign(new Option(label, id, isChosen, isChosen), { disabled: isDisabled }),
@@ -36,24 +68,34 @@ function fill(select, choices) {
 }
 
 /**
- * @param video the media element
- * @param currentEngine returns the engine that plays, or null
+ * @param {HTMLVideoElement} video
+ * @param {() => StreamPlayer | null} currentPlayer the player that plays
  */
-export function createMenus(video, currentEngine) {
-  /** Every quality that the stream has had, by id: players drop those that fail or are too slow for a while. */
+export function createMenus(video, currentPlayer) {
+  /**
+   * Every quality that the stream has had, by id: players drop those that fail or are too slow for a while.
+   *
+   * @type {Map<string, Quality>}
+   */
   let knownQualities = new Map();
-  /** The captions that were shown last, for the key that shows them again; null before. */
+  /**
+   * The captions that were shown last, for the key that shows them again; null before.
+   *
+   * @type {string | null}
+   */
   let lastCaptions = null;
+  /** @type {Chapter[]} */
   let chapters = [];
 
-  const showQualities = (engine) => {
-    const current = engine?.qualities() ?? [];
+  /** @param {StreamPlayer | null} player */
+  const showQualities = (player) => {
+    const current = player?.qualities() ?? [];
     for (const quality of current) knownQualities.set(quality.id, quality);
     const available = new Set(current.map(({ id }) => id));
     const qualities = [...knownQualities.values()].toSorted((a, b) => b.bandwidth - a.bandwidth);
-    const isAutomatic = engine?.isAutomatic() ?? true;
+    const isAutomatic = player?.isAutomatic() ?? true;
     const active = current.find(({ isActive }) => isActive);
-    fill(element('quality'), [
+    fill(qualityMenu, [
       {
         id: 'auto',
         text: active && isAutomatic ? `Automatic (${nameOf(active)})` : 'Automatic',
@@ -70,32 +112,35 @@ export function createMenus(video, currentEngine) {
         isDisabled: !available.has(quality.id),
       })),
     ]);
-    element('quality').disabled = qualities.length === 0;
+    qualityMenu.disabled = qualities.length === 0;
   };
-  const showAudio = (engine) => {
-    const audio = engine?.audioTracks() ?? [];
+  /** @param {StreamPlayer | null} player */
+  const showAudio = (player) => {
+    const audio = player?.audioTracks() ?? [];
     const choices = audio.map((track) => ({ id: track.id, text: trackText(track), isChosen: track.isActive }));
-    fill(element('audio'), audio.length === 0 ? [{ id: '', text: 'None', isChosen: true }] : choices);
-    element('audio').disabled = audio.length < 2;
+    fill(audioMenu, audio.length === 0 ? [{ id: '', text: 'None', isChosen: true }] : choices);
+    audioMenu.disabled = audio.length < 2;
   };
-  const showCaptions = (engine) => {
-    const texts = engine?.textTracks() ?? [];
+  /** @param {StreamPlayer | null} player */
+  const showCaptions = (player) => {
+    const texts = player?.textTracks() ?? [];
     const shown = texts.find(({ isActive }) => isActive);
     lastCaptions = shown?.id ?? lastCaptions;
-    fill(element('captions'), [
+    fill(captionsMenu, [
       { id: 'off', text: texts.length === 0 ? 'None' : 'Off', isChosen: shown === undefined },
       ...texts.map((track) => ({ id: track.id, text: trackText(track), isChosen: track.isActive })),
     ]);
-    element('captions').disabled = texts.length === 0;
-    element('captions-toggle').hidden = texts.length === 0;
-    element('captions-toggle').setAttribute('aria-pressed', String(shown !== undefined));
+    captionsMenu.disabled = texts.length === 0;
+    captionsButton.hidden = texts.length === 0;
+    captionsButton.setAttribute('aria-pressed', String(shown !== undefined));
   };
+  /** @param {number} time */
   const chapterAt = (time) => chapters.findLast(({ from }) => time >= from) ?? null;
   const showChapters = () => {
     const current = chapterAt(video.currentTime);
-    element('chapter-field').hidden = chapters.length === 0;
+    elementOf('chapter-field', HTMLElement).hidden = chapters.length === 0;
     fill(
-      element('chapter'),
+      chapterMenu,
       chapters.map((chapter) => ({
         id: String(chapter.from),
         text: `${clockText(chapter.from)} ${chapter.title}`,
@@ -105,28 +150,30 @@ export function createMenus(video, currentEngine) {
   };
   const showSpeed = () =>
     fill(
-      element('speed'),
+      speedMenu,
       speeds.map((speed) => ({ id: String(speed), text: `${speed} ×`, isChosen: speed === video.defaultPlaybackRate })),
     );
   // `defaultPlaybackRate` is what a newly loaded stream begins with; players set `playbackRate` to 0 while they wait.
+  /** @param {number} speed */
   const setSpeed = (speed) => {
     video.defaultPlaybackRate = speed;
     video.playbackRate = speed;
     showSpeed();
   };
   const toggleCaptions = () => {
-    const tracks = currentEngine()?.textTracks() ?? [];
+    const player = currentPlayer();
+    const tracks = player?.textTracks() ?? [];
     const isShown = tracks.some(({ isActive }) => isActive);
     const preferred = tracks.find(({ language }) => navigator.language.split('-')[0] === language) ?? tracks[0];
-    if (tracks.length > 0) currentEngine().selectText(isShown ? 'off' : (lastCaptions ?? preferred.id));
+    if (preferred) player?.selectText(isShown ? 'off' : (lastCaptions ?? preferred.id));
   };
 
-  element('quality').addEventListener('change', () => currentEngine()?.selectQuality(element('quality').value));
-  element('audio').addEventListener('change', () => currentEngine()?.selectAudio(element('audio').value));
-  element('captions').addEventListener('change', () => currentEngine()?.selectText(element('captions').value));
-  element('captions-toggle').addEventListener('click', toggleCaptions);
-  element('speed').addEventListener('change', () => setSpeed(Number(element('speed').value)));
-  element('chapter').addEventListener('change', () => (video.currentTime = Number(element('chapter').value)));
+  qualityMenu.addEventListener('change', () => currentPlayer()?.selectQuality(qualityMenu.value));
+  audioMenu.addEventListener('change', () => currentPlayer()?.selectAudio(audioMenu.value));
+  captionsMenu.addEventListener('change', () => currentPlayer()?.selectText(captionsMenu.value));
+  captionsButton.addEventListener('click', toggleCaptions);
+  speedMenu.addEventListener('change', () => setSpeed(Number(speedMenu.value)));
+  chapterMenu.addEventListener('change', () => (video.currentTime = Number(chapterMenu.value)));
   video.addEventListener('timeupdate', showChapters);
   const panel = wirePanel();
   wirePictureInPicture(video);
@@ -134,15 +181,19 @@ export function createMenus(video, currentEngine) {
   showChapters();
 
   const show = () => {
-    const engine = currentEngine();
-    showQualities(engine);
-    showAudio(engine);
-    showCaptions(engine);
+    const player = currentPlayer();
+    showQualities(player);
+    showAudio(player);
+    showCaptions(player);
   };
-  /** The next slower or faster speed. */
+  /**
+   * The next slower or faster speed.
+   *
+   * @param {number} steps
+   */
   const changeSpeed = (steps) => {
     const index = speeds.indexOf(video.defaultPlaybackRate) + steps;
-    setSpeed(speeds[Math.min(speeds.length - 1, Math.max(0, index))]);
+    setSpeed(speeds[Math.min(speeds.length - 1, Math.max(0, index))] ?? 1);
   };
   return {
     show,
@@ -154,6 +205,7 @@ export function createMenus(video, currentEngine) {
       showChapters();
       show();
     },
+    /** @param {Chapter[]} found */
     setChapters(found) {
       chapters = found;
       showChapters();
@@ -167,18 +219,20 @@ export function createMenus(video, currentEngine) {
 
 /** Opens and closes the panel of menus: by its button, and closed by Escape and by a click elsewhere. */
 function wirePanel() {
-  const [button, panel] = [element('settings'), element('panel')];
+  const [button, panel] = [elementOf('settings', HTMLButtonElement), elementOf('panel', HTMLElement)];
+  /** @param {boolean} isOpen */
   const set = (isOpen) => {
     panel.hidden = !isOpen;
     button.setAttribute('aria-expanded', String(isOpen));
   };
   const toggle = () => {
-    set(panel.hidden);
-    if (!panel.hidden) panel.querySelector('select:enabled')?.focus();
+    set(panel.hasAttribute('hidden'));
+    const first = panel.querySelector('select:enabled');
+    if (!panel.hidden && first instanceof HTMLSelectElement) first.focus();
   };
   button.addEventListener('click', toggle);
   document.addEventListener('pointerdown', ({ target }) => {
-    if (!panel.hidden && !panel.contains(target) && !button.contains(target)) set(false);
+    if (!panel.hidden && target instanceof Node && !panel.contains(target) && !button.contains(target)) set(false);
   });
   document.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || panel.hidden) return;
@@ -190,8 +244,9 @@ function wirePanel() {
   return { toggle };
 }
 
+/** @param {HTMLVideoElement} video */
 function wirePictureInPicture(video) {
-  const button = element('picture-in-picture');
+  const button = elementOf('picture-in-picture', HTMLButtonElement);
   button.hidden = !document.pictureInPictureEnabled;
   button.addEventListener('click', () => {
     const change = document.pictureInPictureElement ? document.exitPictureInPicture() : video.requestPictureInPicture();

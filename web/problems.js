@@ -1,11 +1,19 @@
 // Failures of playback: what happened and what to do.
 
 /**
- * A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it.
- * `actions` are what the user can do: `retry`, `enter-token`. `isPart`: the player may continue after
- * another try.
+ * @typedef {'retry' | 'enter-token'} Action what the user can do
+ *
+ * @typedef {object} ProblemInput
+ * @property {string} kind stable: tests and styles may rely on it
+ * @property {string} title
+ * @property {string} text
+ * @property {Action[]} [actions]
+ * @property {boolean} [isPart] the player may continue after another try
  */
+
+/** A failure of playback with a title and a text for the user. */
 export class PlaybackProblem extends Error {
+  /** @param {ProblemInput} input */
   constructor({ kind, title, text, actions = [], isPart = false }) {
     super(text);
     this.name = 'PlaybackProblem';
@@ -16,18 +24,26 @@ export class PlaybackProblem extends Error {
   }
 }
 
-/** The claims of a token; the signature is not verified. */
+/**
+ * The claims of a token; the signature is not verified.
+ *
+ * @param {string} token
+ * @returns {{hash?: unknown, exp?: unknown} | null}
+ */
 function readToken(token) {
   try {
-    const payload = token.split('.')[0].replaceAll('-', '+').replaceAll('_', '/');
-    const { hash, exp } = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (c) => c.charCodeAt(0))));
-    return { hash, exp };
+    const payload = (token.split('.')[0] ?? '').replaceAll('-', '+').replaceAll('_', '/');
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (c) => c.charCodeAt(0))));
   } catch {
     return null;
   }
 }
 
-/** The likely reason of a 403, from the token's claims: the server does not say which check failed. */
+/**
+ * The likely reason of a 403, from the token's claims: the server does not say which check failed.
+ *
+ * @param {Asked} asked
+ */
 function whyRefused({ hash, token }) {
   const claims = readToken(token);
   if (claims === null) return 'It is not a playback token.';
@@ -38,6 +54,7 @@ function whyRefused({ hash, token }) {
   return 'Its signature is not valid.';
 }
 
+/** @param {string} kind */
 export function unreachableProblem(kind) {
   return new PlaybackProblem({
     kind,
@@ -47,10 +64,12 @@ export function unreachableProblem(kind) {
   });
 }
 
+/** @typedef {{hash: string, token: string}} Asked */
+
 /**
- * @param {'key' | 'stream' | 'part'} what was requested
+ * @param {import('./addresses.js').AddressKind} what was requested
  * @param {number} status of the answer, 0 without an answer
- * @param {{hash: string, token: string}} asked
+ * @param {Asked} asked
  */
 export function problemOfStatus(what, status, asked) {
   // No try brings it back; what is buffered of it is not played on.
@@ -80,7 +99,12 @@ export function problemOfStatus(what, status, asked) {
   return new PlaybackProblem({ kind, ...(what === 'key' ? keyProblem(status, asked) : streamProblem(status, asked)) });
 }
 
+/**
+ * @param {string} kind
+ * @param {number} status
+ */
 function partProblem(kind, status) {
+  /** @type {Record<number, string>} */
   const answers = { 0: 'The server did not send it.', 404: 'The server does not have it.' };
   return new PlaybackProblem({
     kind,
@@ -91,6 +115,11 @@ function partProblem(kind, status) {
   });
 }
 
+/**
+ * @param {number} status
+ * @param {Asked} asked
+ * @returns {Omit<ProblemInput, 'kind'>}
+ */
 function keyProblem(status, asked) {
   if (status === 401)
     return {
@@ -108,6 +137,11 @@ function keyProblem(status, asked) {
   return { title: 'The key was refused', text: `The server answered ${status}.` };
 }
 
+/**
+ * @param {number} status
+ * @param {Asked} asked
+ * @returns {Omit<ProblemInput, 'kind'>}
+ */
 function streamProblem(status, { hash }) {
   if (status === 404)
     return {

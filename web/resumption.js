@@ -1,8 +1,22 @@
 // Where playback was and what was chosen, for a player that takes over from another one.
 
+/**
+ * @typedef {import('./stream-player.js').StreamPlayer} StreamPlayer
+ * @typedef {import('./stream-player.js').Track} Track
+ * @typedef {ReturnType<typeof captureState>} PlaybackState
+ */
+
+/**
+ * @param {Track} a
+ * @param {Track} b
+ */
 const isSame = (a, b) => a.language === b.language && a.label === b.label;
 
-/** Whether playback was paused, but by a media error: that pauses too, in Chromium before its event. */
+/**
+ * Whether playback was paused, but by a media error: that pauses too, in Chromium before its event.
+ *
+ * @param {HTMLVideoElement} video
+ */
 export function watchPauses(video) {
   let wasPaused = false;
   video.addEventListener('play', () => (wasPaused = false));
@@ -10,26 +24,35 @@ export function watchPauses(video) {
   return () => (video.error === null ? video.paused : wasPaused);
 }
 
-/** @returns what `restoreTracks` takes, with the position */
-export function captureState(video, engine, { hash, isPaused }) {
+/**
+ * What `restoreTracks` takes, with the position.
+ *
+ * @param {HTMLVideoElement} video
+ * @param {StreamPlayer} player
+ * @param {{hash: string, isPaused: boolean}} playback
+ */
+export function captureState(video, player, { hash, isPaused }) {
   return {
     hash,
     time: video.currentTime,
     isPaused,
-    height: engine.chosenHeight(),
-    audio: engine.audioTracks().find(({ isActive }) => isActive),
-    text: engine.textTracks().find(({ isActive }) => isActive),
+    height: player.chosenHeight(),
+    audio: player.audioTracks().find(({ isActive }) => isActive),
+    text: player.textTracks().find(({ isActive }) => isActive),
   };
 }
 
 /**
- * Chooses the same tracks in `engine`, which has loaded. Ids are of one player, so tracks are found by what they are.
+ * Chooses the same tracks in a player that has loaded. Ids are of one player, so tracks are found by what they are.
+ *
+ * @param {StreamPlayer} player
+ * @param {PlaybackState} state
  */
-export function restoreTracks(engine, { height, audio, text }) {
-  const quality = height === null ? undefined : engine.qualities().find((each) => each.height === height);
-  if (quality) engine.selectQuality(quality.id);
-  const heard = audio && engine.audioTracks().find((track) => isSame(track, audio));
-  if (heard && !heard.isActive) engine.selectAudio(heard.id);
-  const read = text && engine.textTracks().find((track) => isSame(track, text));
-  if (read) engine.selectText(read.id);
+export function restoreTracks(player, { height, audio, text }) {
+  const quality = height === null ? undefined : player.qualities().find((each) => each.height === height);
+  if (quality) player.selectQuality(quality.id);
+  const heard = audio && player.audioTracks().find((track) => isSame(track, audio));
+  if (heard && !heard.isActive) player.selectAudio(heard.id);
+  const read = text && player.textTracks().find((track) => isSame(track, text));
+  if (read) player.selectText(read.id);
 }

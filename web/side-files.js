@@ -7,23 +7,54 @@ const cuePattern = /([\d:.]+) --> ([\d:.]+)[^\n]*\n([^\n]+)/g;
 /** After so long what failed is read again; a pointer that moves asks many times a second. */
 const retryMs = 10_000;
 const tilePattern = /^(\S+)#xywh=(\d+),(\d+),(\d+),(\d+)$/;
+/** @type {Record<string, string>} */
 const escapes = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
 
-/** `hh:mm:ss.mmm` in seconds. */
+/**
+ * A part of the storyboard's sheet: where it is, and the size of the whole. Times in seconds, sizes in pixels.
+ *
+ * @typedef {object} Tile
+ * @property {number} from
+ * @property {number} to
+ * @property {string} uri
+ * @property {number} positionX
+ * @property {number} positionY
+ * @property {number} width
+ * @property {number} height
+ * @property {number} imageWidth
+ * @property {number} imageHeight
+ *
+ * @typedef {{from: number, to: number, title: string}} Chapter times in seconds
+ */
+
+/**
+ * `hh:mm:ss.mmm` in seconds.
+ *
+ * @param {string} time
+ */
 const secondsOf = (time) => time.split(':').reduce((sum, part) => 60 * sum + Number(part), 0);
 
+/**
+ * @param {string} address
+ * @param {RequestCache} [cache]
+ */
 async function readText(address, cache = 'default') {
   const response = await fetch(address, { cache });
   if (!response.ok) throw new Error(`${address} answered ${response.status}`);
   return await response.text();
 }
 
+/** @param {string} address */
 async function readCues(address) {
   const found = (await readText(address)).matchAll(cuePattern);
-  return Array.from(found, ([, from, to, text]) => ({ from: secondsOf(from), to: secondsOf(to), text }));
+  return Array.from(found, ([, from = '', to = '', text = '']) => ({ from: secondsOf(from), to: secondsOf(to), text }));
 }
 
-/** Loads a sheet: its size scales the tile that is cut out of it. */
+/**
+ * Loads a sheet: its size scales the tile that is cut out of it.
+ *
+ * @param {string} address
+ */
 async function sizeOf(address) {
   const image = new Image();
   image.src = address;
@@ -31,8 +62,14 @@ async function sizeOf(address) {
   return { imageWidth: image.naturalWidth, imageHeight: image.naturalHeight };
 }
 
-/** A function that gives what `read` gave at its first call, for a while also where it failed. */
+/**
+ * A function that gives what `read` gave at its first call, for a while also where it failed.
+ *
+ * @template Result
+ * @param {() => Promise<Result>} read
+ */
 function remembered(read) {
+  /** @type {Promise<Result> | undefined} */
   let result;
   return () => {
     result ??= read().catch((error) => {
@@ -43,9 +80,12 @@ function remembered(read) {
   };
 }
 
+/** @typedef {ReturnType<typeof openSideFiles>} SideFiles */
+
 /**
- * @returns `refresh()`, which precedes a player; `chapters()`: `[{from, to, title}]`, empty without any;
- * `tileAt(time)`: the storyboard tile at a time in seconds, or null. They read what they need at their first call.
+ * The storyboard and the chapters of a stream. What is needed of them is read at the first call.
+ *
+ * @param {string} hash
  */
 export function openSideFiles(hash) {
   const masterUrl = masterAddress(hash);
@@ -53,7 +93,11 @@ export function openSideFiles(hash) {
   // its copy still holds, and gives players that load it later the new one.
   const readMaster = remembered(() => readText(masterUrl, 'no-cache'));
 
-  /** The address behind `pattern` in the master playlist; null where it names none. */
+  /**
+   * The address behind `pattern` in the master playlist; null where it names none.
+   *
+   * @param {RegExp} pattern
+   */
   const addressOf = async (pattern) => {
     const named = pattern.exec(await readMaster())?.[1];
     return named === undefined ? null : new URL(named, masterUrl).href;
@@ -65,13 +109,14 @@ export function openSideFiles(hash) {
     return (await readCues(cuesUrl)).flatMap(({ from, to, text }) => {
       const [, sheet, ...place] = tilePattern.exec(text) ?? [];
       if (sheet === undefined) return [];
-      const [positionX, positionY, width, height] = place.map(Number);
+      const [positionX = 0, positionY = 0, width = 0, height = 0] = place.map(Number);
       return [{ from, to, uri: new URL(sheet, cuesUrl).href, positionX, positionY, width, height }];
     });
   });
   return {
     /** Ends when the master playlist is the current one; its absence is the player's to report. */
     refresh: () => readMaster().catch(() => undefined),
+    /** @returns {Promise<Chapter[]>} empty without any */
     async chapters() {
       const cuesUrl = await addressOf(/^#EXT-X-SESSION-DATA:DATA-ID="io\.reelwright\.chapters",URI="([^"]+)"/m);
       if (cuesUrl === null) return [];
@@ -79,9 +124,15 @@ export function openSideFiles(hash) {
       return cues.map(({ from, to, text }) => ({
         from,
         to,
-        title: text.replaceAll(/&(?:lt|gt|amp);/g, (e) => escapes[e]),
+        title: text.replaceAll(/&(?:lt|gt|amp);/g, (escape) => escapes[escape] ?? escape),
       }));
     },
+    /**
+     * The storyboard tile at a time in seconds.
+     *
+     * @param {number} time
+     * @returns {Promise<Tile | null>}
+     */
     async tileAt(time) {
       const found = await readTiles();
       const tile = found.find(({ from, to }) => time >= from && time < to) ?? found.at(-1);

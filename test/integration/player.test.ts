@@ -178,6 +178,16 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
     await expect.poll(isPaused).toBe(true);
     await page.locator('#seek').hover();
     await expect.poll(() => page.locator('#scrub-tip').isVisible()).toBe(true);
+    // While the bar is dragged it and its clock are at the pointer, and playback stays where it is.
+    const shown = await page.evaluate<string[]>(`(() => {
+      const seek = document.querySelector('#seek');
+      seek.value = '6';
+      seek.dispatchEvent(new Event('input'));
+      document.querySelector('video').dispatchEvent(new Event('timeupdate'));
+      return [seek.value, seek.style.getPropertyValue('--played'), document.querySelector('#now').textContent];
+    })()`);
+    expect([Number(shown[0]), Number.parseFloat(shown[1] ?? ''), shown[2]]).toEqual([6, expect.closeTo(50, 0), '0:06']);
+    expect((await stateOf(page)).time).toBeLessThan(5);
     await page.locator('#seek').fill('9');
     await expect.poll(async () => (await stateOf(page)).time).toBe(9);
     await page.click('#play');
