@@ -96,6 +96,7 @@ function adapt(schema: JsonSchema): void {
     delete schema['additionalProperties'];
   }
   delete schema['propertyNames'];
+  delete schema['examples'];
   // The API server drops it, and a comparison with the file would differ for ever.
   if (isEmpty(schema['properties'])) delete schema['properties'];
   if (schema['minimum'] === -maxSafe) delete schema['minimum'];

@@ -16,7 +16,7 @@ const outputSchema = z.strictObject({
 });
 export type ThumbnailOutput = z.infer<typeof outputSchema>;
 
-/** `image:thumbnail` (C11.10 to C11.13). `width` in pixels; never enlarged. */
+/** `image:thumbnail` (C11.10 to C11.13). */
 export const imageThumbnailOptions = z.strictObject({
   outputs: z
     .array(outputSchema)
@@ -30,7 +30,8 @@ export const imageThumbnailOptions = z.strictObject({
         seen.add(variant);
       }
     })
-    .default([{ variant: 'thumb', width: 300, format: 'webp' }]),
+    .default([{ variant: 'thumb', width: 300, format: 'webp' }])
+    .describe('The images to make, each with a variant, a width and a format.'),
 });
 
 /** `key` is the first output; `size` in bytes, `width` and `height` in pixels as written. */

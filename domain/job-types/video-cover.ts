@@ -2,9 +2,15 @@ import { z } from 'zod';
 import { jobType } from './job-type.ts';
 import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
 
-/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (C11.14). */
+/** `video:cover` (C11.14). */
 export const videoCoverOptions = z.strictObject({
-  timestamp_sec: z.number().min(0).max(86_400).optional(),
+  timestamp_sec: z
+    .number()
+    .min(0)
+    .max(86_400)
+    .optional()
+    .describe('The time of the frame, in seconds from the beginning; without it a representative one near 10 %.')
+    .meta({ examples: [12.4] }),
 });
 
 /** `timestamp_sec` is the time of the frame that was taken, in seconds. */

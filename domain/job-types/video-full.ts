@@ -11,9 +11,9 @@ import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.
 
 /** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (C11.19). */
 const videoFullOptions = z.strictObject({
-  cover: videoCoverOptions.prefault({}),
-  preview: videoPreviewOptions.prefault({}),
-  transcode: videoTranscodeOptions.prefault({}),
+  cover: videoCoverOptions.prefault({}).describe('The options of the cover.'),
+  preview: videoPreviewOptions.prefault({}).describe('The options of the preview.'),
+  transcode: videoTranscodeOptions.prefault({}).describe('The options of the stream.'),
 });
 
 /** The stages that make something; a fourth, `source`, says whether the source could be read at all. */

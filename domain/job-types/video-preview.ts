@@ -4,14 +4,14 @@ import { objectKeySchema, previewFormats, warningsSchema } from './shared-result
 
 const framesMax = 300;
 
-/** `video:preview`; times in seconds, `width` in pixels (made even when it is written). */
+/** `video:preview`. */
 export const videoPreviewOptions = z
   .strictObject({
-    start_sec: z.number().min(0).default(0),
-    duration: z.number().min(0.5).max(15).default(3),
-    width: z.int().min(64).max(1280).default(480),
-    fps: z.int().min(1).max(30).default(10),
-    format: z.enum(previewFormats).default('webp'),
+    start_sec: z.number().min(0).default(0).describe('Where the preview begins, in seconds.'),
+    duration: z.number().min(0.5).max(15).default(3).describe('How long the preview is, in seconds.'),
+    width: z.int().min(64).max(1280).default(480).describe('The width in pixels; an odd one loses a pixel.'),
+    fps: z.int().min(1).max(30).default(10).describe('Frames a second.'),
+    format: z.enum(previewFormats).default('webp').describe('The format of the file.'),
   })
   .refine(({ duration, fps }) => duration * fps <= framesMax, {
     path: ['duration'],

@@ -8,7 +8,7 @@ import { jobType } from './job-type.ts';
 import { languageSchema, objectKeySchema, sourceFoundSchema, warningsSchema } from './shared-results.ts';
 
 export const videoTranscodeOptions = z.strictObject({
-  encrypt: z.boolean().default(false),
+  encrypt: z.boolean().default(false).describe('Whether the stream is encrypted.'),
 });
 
 /** Loudness of a whole track (EBU R 128): in LUFS, LU, and dB below full scale between the samples. */

@@ -83,17 +83,21 @@ export function bare(schema: z.core.$ZodType): z.ZodType {
   return schema as z.ZodType;
 }
 
+/** The same fields and bounds, all optional and without defaults. */
+export function withoutDefaults(fields: z.ZodObject): z.ZodObject {
+  return z.strictObject(
+    Object.fromEntries(Object.entries(fields.shape).map(([name, field]) => [name, withoutDefault(field)])),
+  );
+}
+
 /**
- * The same fields and bounds, all optional and without defaults.
+ * One such field.
  *
- * @param descriptions what `kubectl explain` says of the fields, by name
+ * @param meta that the definition has besides
  */
-export function withoutDefaults(fields: z.ZodObject, descriptions: Readonly<Record<string, string>> = {}): z.ZodObject {
-  const shape = Object.entries(fields.shape).map(([name, field]) => {
-    const inner = bare(field);
-    const optional = (inner instanceof z.ZodObject ? withoutDefaults(inner, descriptions) : inner).optional();
-    const description = descriptions[name] ?? field.description;
-    return [name, description === undefined ? optional : optional.describe(description)];
-  });
-  return z.strictObject(Object.fromEntries(shape));
+export function withoutDefault(field: z.core.$ZodType, meta: Readonly<Record<string, unknown>> = {}): z.ZodType {
+  const inner = bare(field);
+  const optional = (inner instanceof z.ZodObject ? withoutDefaults(inner) : inner).optional();
+  const description = (field as z.ZodType).description;
+  return optional.meta({ ...(description === undefined ? {} : { description }), ...meta });
 }

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { imageThumbnailOptions } from '../job-types/image-thumbnail.ts';
 import { type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
-import { videoPreviewOptions } from '../job-types/video-preview.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhases } from '../jobs/status.ts';
 import { priorityMax } from '../jobs/ticket.ts';
 import {
-  bare,
   type CelRule,
   celRules,
   conditionsSchema,
   type CustomResource,
   listMap,
   timeSchema,
+  withoutDefault,
   withoutDefaults,
 } from './custom-resource.ts';
 
@@ -77,33 +76,10 @@ const framesRule: CelRule = {
   fieldPath: '.duration',
 };
 
-const optionDescriptions = {
-  outputs: 'The images to make, each with a variant, a width and a format.',
-  timestamp_sec: 'The time of the frame, in seconds from the beginning.',
-  start_sec: 'Where the preview begins, in seconds.',
-  duration: 'How long the preview is, in seconds.',
-  width: 'The width in pixels.',
-  fps: 'Frames a second.',
-  format: 'The format of the file.',
-  encrypt: 'Whether the stream is encrypted.',
-  cover: 'The options of the cover.',
-  preview: 'The options of the preview.',
-  transcode: 'The options of the stream.',
-};
-
 const optionFields: Readonly<Record<string, z.ZodType>> = {
-  ...Object.assign(
-    {},
-    ...jobTypeNames.map((type) => withoutDefaults(jobTypes[type].options, optionDescriptions).shape),
-  ),
-  outputs: bare(imageThumbnailOptions.shape.outputs)
-    .meta(listMap('variant'))
-    .optional()
-    .describe(optionDescriptions.outputs),
-  preview: withoutDefaults(videoPreviewOptions, optionDescriptions)
-    .meta(celRules(framesRule))
-    .optional()
-    .describe(optionDescriptions.preview),
+  ...Object.assign({}, ...jobTypeNames.map((type) => withoutDefaults(jobTypes[type].options).shape)),
+  outputs: withoutDefault(imageThumbnailOptions.shape.outputs, listMap('variant')),
+  preview: withoutDefault(jobTypes['video:full'].options.shape.preview, celRules(framesRule)),
 };
 
 const optionsOfType = Object.fromEntries(jobTypeNames.map((type) => [type, Object.keys(jobTypes[type].options.shape)]));

@@ -2416,37 +2416,41 @@ export interface components {
             format: "webp" | "jpg" | "png" | "avif";
         };
         ImageThumbnailOptions: {
-            /** @description Default: `[{"variant":"thumb","width":300,"format":"webp"}]` */
+            /** @description The images to make, each with a variant, a width and a format. Default: `[{"variant":"thumb","width":300,"format":"webp"}]` */
             outputs?: components["schemas"]["ImageThumbnailOptionsOutput"][];
         };
         VideoCoverOptions: {
+            /**
+             * @description The time of the frame, in seconds from the beginning; without it a representative one near 10 %.
+             * @example 12.4
+             */
             timestamp_sec?: number;
         };
         VideoPreviewOptions: {
-            /** @description Default: `0` */
+            /** @description Where the preview begins, in seconds. Default: `0` */
             start_sec?: number;
-            /** @description Default: `3` */
+            /** @description How long the preview is, in seconds. Default: `3` */
             duration?: number;
-            /** @description Default: `480` */
+            /** @description The width in pixels; an odd one loses a pixel. Default: `480` */
             width?: number;
-            /** @description Default: `10` */
+            /** @description Frames a second. Default: `10` */
             fps?: number;
             /**
-             * @description Default: `"webp"`
+             * @description The format of the file. Default: `"webp"`
              * @enum {string}
              */
             format?: "webp" | "gif";
         };
         VideoTranscodeOptions: {
-            /** @description Default: `false` */
+            /** @description Whether the stream is encrypted. Default: `false` */
             encrypt?: boolean;
         };
         VideoFullOptions: {
-            /** @description Default: `{}` */
+            /** @description The options of the cover. Default: `{}` */
             cover?: components["schemas"]["VideoCoverOptions"];
-            /** @description Default: `{}` */
+            /** @description The options of the preview. Default: `{}` */
             preview?: components["schemas"]["VideoPreviewOptions"];
-            /** @description Default: `{}` */
+            /** @description The options of the stream. Default: `{}` */
             transcode?: components["schemas"]["VideoTranscodeOptions"];
         };
     };
