@@ -1,8 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { RequestErrorCode } from '#domain/errors.ts';
 
 // The documentation of a route, kept beside its handler: the OpenAPI document lists the routes of the running server.
+
+/** The answers by their names in the document: `schema.register(answers, { id: 'Job' })`. */
+export const answers = z.registry<{ id: string }>();
+/** Likewise the bodies of requests. */
+export const bodies = z.registry<{ id: string }>();
 
 interface DocumentedAnswer {
   readonly description: string;
