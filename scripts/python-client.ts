@@ -67,6 +67,8 @@ export async function pythonModels(document: string): Promise<string> {
     '--use-union-operator',
     '--use-standard-collections',
     '--use-schema-description',
+    '--use-field-description',
+    '--use-single-line-docstring',
     '--disable-timestamp',
     '--formatters=builtin',
   ];

@@ -6,7 +6,7 @@ import { sourceFoundSchema, warningSchema } from '#domain/job-types/shared-resul
 import { stageResultSchema } from '#domain/job-types/video-full.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
-import { answerSchemas, bodySchemas } from '../wire/schemas.ts';
+import { answers, bodies } from '#platform/http/route-doc.ts';
 
 // The components of the OpenAPI document. Every object has a name: generators of clients make a class of each
 // component, and some (openapi-python-client) make no class at all of a union whose members have no names.
@@ -31,9 +31,23 @@ export function componentSchemas(): Record<string, Json> {
     StageResult: stageResultSchema,
     Warning: warningSchema,
   };
-  const outputs = { ...answerSchemas, ...membersOf(answerSchemas), ...results, ...shared };
-  const inputs = { ...bodySchemas, ...membersOf(bodySchemas), ...options };
+  const outputs = { ...namedSchemas(answers), ...membersOf(namedSchemas(answers)), ...results, ...shared };
+  const inputs = { ...namedSchemas(bodies), ...membersOf(namedSchemas(bodies)), ...options };
   return { ...componentsOf(outputs, 'output'), ...componentsOf(inputs, 'input') };
+}
+
+/** The schemas with a name, in its order. */
+export function namedSchemas(registry: typeof answers): Record<string, z.ZodType> {
+  // oxlint-disable-next-line no-underscore-dangle -- zod lists the schemas of a registry nowhere else
+  const ids = [...registry._idmap].map(([id, schema]) => [id, schema as z.ZodType] as const);
+  return Object.fromEntries(ids.toSorted(([a], [b]) => a.localeCompare(b)));
+}
+
+/** The name of a schema in the document. */
+export function nameOf(schema: z.ZodType): string {
+  const { id } = answers.get(schema) ?? bodies.get(schema) ?? {};
+  if (id === undefined) throw new Error('A schema of a route has no name: add .register(answers, { id }) to it.');
+  return id;
 }
 
 /** `video:full` → `VideoFull` */
@@ -99,11 +113,13 @@ function withNamedObjects(schema: Json, name: string, components: Record<string,
     if (typeof value !== 'object' || value === null) return value;
     const nested = withNamedObjects(value as Json, path, components);
     if (nested['properties'] === undefined) return nested;
-    const equal = Object.keys(components).find((other) => isDeepStrictEqual(components[other], nested));
-    components[equal ?? path] = nested;
-    return reference(equal ?? path);
+    // What is said of the field stays at the field.
+    const { description, examples, ...shape } = nested;
+    const equal = Object.keys(components).find((other) => isDeepStrictEqual(components[other], shape));
+    components[equal ?? path] = shape;
+    return { ...reference(equal ?? path), ...withoutNone({ description, examples }) };
   };
-  const fields = Object.entries(schema).map(([key, value]) => {
+  const fields = Object.entries(ofNullable(schema)).map(([key, value]) => {
     if (key === 'items') return [key, named(value, name.replace(/s$/, ''))];
     if (key === 'anyOf' || key === 'oneOf') return [key, named(value, name)];
     if (key !== 'properties') return [key, value];
@@ -114,4 +130,19 @@ function withNamedObjects(schema: Json, name: string, components: Record<string,
     ];
   });
   return Object.fromEntries(fields) as Json;
+}
+
+/** What is said of a value that may be null is said of the field. */
+function ofNullable(schema: Json): Json {
+  const [value, none, ...others] = (schema['anyOf'] ?? []) as Json[];
+  if (value === undefined || none?.['type'] !== 'null' || others.length > 0) return schema;
+  const { description, examples, ...rest } = value;
+  const said = withoutNone({ description, examples });
+  if (Object.keys(rest).join() !== 'type') return { ...said, ...schema, anyOf: [rest, none] };
+  const { anyOf: _anyOf, ...field } = schema;
+  return { type: [rest['type'], 'null'], ...said, ...field };
+}
+
+function withoutNone(fields: Json): Json {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

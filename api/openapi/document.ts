@@ -3,7 +3,8 @@ import type { RequestErrorCode } from '#domain/errors.ts';
 import { requestErrors } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { DocumentedRoute, RouteDoc } from '#platform/http/route-doc.ts';
-import { componentSchemas, reference } from './components.ts';
+import { componentSchemas, nameOf, reference } from './components.ts';
+import { webhookEventSchema } from '../wire/job-schemas.ts';
 import { answerExamples, problemExamples } from './examples.ts';
 
 // The OpenAPI 3.1 document, made from the routes and from the zod schemas of requests and answers.
@@ -71,7 +72,13 @@ function pathParameters(path: string, doc: RouteDoc): Json[] {
 function queryParameters(doc: RouteDoc): Json[] {
   if (doc.query === undefined) return [];
   const { properties = {} } = z.toJSONSchema(doc.query, { io: 'output' });
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
+  return Object.entries(properties as Record<string, Json>).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema,
+  }));
 }
 
 function headerParameters(headers: Readonly<Record<string, string>>): Json[] {
@@ -84,8 +91,8 @@ function headerParameters(headers: Readonly<Record<string, string>>): Json[] {
   }));
 }
 
-function requestBodyOf({ name, isRequired, example }: NonNullable<RouteDoc['body']>): Json {
-  const media = { schema: reference(name), ...(example === undefined ? {} : { example }) };
+function requestBodyOf({ schema, isRequired, example }: NonNullable<RouteDoc['body']>): Json {
+  const media = { schema: reference(nameOf(schema)), ...(example === undefined ? {} : { example }) };
   return { required: isRequired, content: { 'application/json': media } };
 }
 
@@ -104,7 +111,7 @@ const webhookOperation = {
   description:
     'Sent to the `callback_url` of a job that has completed or failed. Any 2xx within ten seconds acknowledges it; anything else is tried again, five times in all. The same event may come twice.',
   parameters: headerParameters(webhookHeaders),
-  requestBody: { required: true, ...jsonContent(['WebhookEvent']) },
+  requestBody: { required: true, ...jsonContent([webhookEventSchema]) },
   responses: { '2XX': { description: 'Received.' }, '410': { description: 'Send no further attempts.' } },
 };
 
@@ -126,7 +133,8 @@ function answersOf(doc: RouteDoc): Json {
 }
 
 /** A JSON body that matches one of these schemas. */
-function jsonContent(names: readonly string[]): { content: Json } {
+function jsonContent(schemas: readonly z.ZodType[]): { content: Json } {
+  const names = schemas.map(nameOf);
   const shapes = names.map(reference);
   const examples = names.map((name) => (answerExamples as Readonly<Record<string, Json>>)[name]);
   const media = {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import { type SubmissionOutcome, submitJobs } from '#jobs/submission/submit.ts';
@@ -12,8 +13,8 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { choicesOf } from '../submission-headers.ts';
 import { validated } from '../validated.ts';
+import { batchAnswerSchema, batchShape } from '../wire/batch.ts';
 import { submissionToWire } from '../wire/job.ts';
-import { batchShape, type Wire } from '../wire/schemas.ts';
 import * as docs from './jobs.doc.ts';
 
 /** 500 submissions of 8 KiB, which is more than any sensible one has. */
@@ -26,7 +27,7 @@ export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencie
   app.post(
     '/api/jobs/batch',
     { onRequest, bodyLimit: batchBytesMax, config: { doc: docs.batch } },
-    async (request, reply): Promise<Wire<'BatchAnswer'>> => {
+    async (request, reply): Promise<z.output<typeof batchAnswerSchema>> => {
       const { jobs } = validated(batchShape, request.body);
       const choices = choicesOf(request);
       const parsed = jobs.map((body) =>
@@ -57,7 +58,7 @@ function entryOf(
   outcome: SubmissionOutcome,
   request: FastifyRequest,
   { reply, log, reasons }: EntryContext,
-): Wire<'BatchAnswer'>['jobs'][number] {
+): z.output<typeof batchAnswerSchema>['jobs'][number] {
   if (!('error' in outcome)) {
     const reason = reasons.get(outcome.job.id) ?? null;
     return { status: outcome.isNew ? 202 : 200, job: submissionToWire(outcome, reason) };

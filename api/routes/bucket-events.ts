@@ -1,16 +1,43 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { readNotification } from '#domain/bucket-events/notification.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import { submitBucketEvents } from '#jobs/submission/submit-bucket-events.ts';
 import { addJsonBody } from '#platform/http/json-body.ts';
-import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { answers, bodies, type RouteDoc } from '#platform/http/route-doc.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { checkApiKey, isOneOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
-import type { Wire } from '../wire/schemas.ts';
+import { jobIdField, sourceField } from '../wire/fields.ts';
+
+const outcomesSchema = z
+  .object({
+    jobs: z
+      .array(
+        z.object({
+          key: sourceField.describe('The key of the object.'),
+          version: z
+            .string()
+            .describe('The version of the object, or else its ETag.')
+            .meta({ examples: ['5d41402abc4b2a76'] }),
+          outcome: z
+            .enum(['submitted', 'existing', 'duplicate', 'ignored', 'refused'])
+            .describe('Whether a job was made, found, or not made.'),
+          job_id: jobIdField.nullable().describe('The job; null for an event that was ignored or refused.'),
+          reason: z
+            .string()
+            .nullable()
+            .describe('Why it was ignored or refused; null otherwise.')
+            .meta({ examples: [null] }),
+        }),
+      )
+      .describe('One for each event, in their order.'),
+  })
+  .register(answers, { id: 'BucketEventOutcomes' });
+const notificationSchema = z.looseObject({}).register(bodies, { id: 'BucketNotification' });
 
 const doc: RouteDoc = {
   tag: 'Uploads',
@@ -20,7 +47,7 @@ const doc: RouteDoc = {
     'A notification of S3 (`Records`), one event of Amazon EventBridge, or either in an envelope of Amazon SNS (also as `text/plain`). Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version; a new version of a key makes its job again, unless the rule keeps the first. `Authorization: Bearer` with `EVENTS_TOKEN`, or `Basic` with it as password, is accepted in place of an API key. A subscription of SNS is confirmed by a person: its address is in the log. After a 5xx the sender repeats the notification.',
   credential: 'api_key',
   body: {
-    name: 'BucketNotification',
+    schema: notificationSchema,
     isRequired: true,
     example: {
       Records: [
@@ -31,7 +58,7 @@ const doc: RouteDoc = {
       ],
     },
   },
-  answers: { 200: { description: 'What became of each event, in their order.', schemas: ['BucketEventOutcomes'] } },
+  answers: { 200: { description: 'What became of each event, in their order.', schemas: [outcomesSchema] } },
   problems: ['rate_limited', 'not_configured', 'busy'],
 };
 
@@ -74,13 +101,13 @@ function addRoute(app: FastifyInstance, dependencies: EventRouteDependencies): v
     if ('subscription' in read) {
       const { topic, confirmUrl } = read.subscription;
       log.warn({ topic, confirm_url: confirmUrl }, 'SNS subscription waits for its confirmation');
-      return { jobs: [] } satisfies Wire<'BucketEventOutcomes'>;
+      return { jobs: [] } satisfies z.output<typeof outcomesSchema>;
     }
     const submitting = { ...dependencies, bucketEvents, rules, sourceBucket };
     const outcomes = await submitBucketEvents(submitting, read.events, traceOf(request));
     for (const { outcome, jobId } of outcomes)
       if (outcome === 'submitted' && jobId !== null) audit(log, request, { what: 'job submitted', jobId });
-    const answer: Wire<'BucketEventOutcomes'> = {
+    const answer: z.output<typeof outcomesSchema> = {
       jobs: outcomes.map(({ jobId, ...rest }) => ({ ...rest, job_id: jobId })),
     };
     return answer;

@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { z } from 'zod';
+import { mediaHashSchema } from '#domain/jobs/submission.ts';
+import { signThumbPath, thumbRequestSchema, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
-import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { answers, bodies, type RouteDoc } from '#platform/http/route-doc.ts';
 import { callerOf } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { checkApiKey } from '../hooks/api-key.ts';
-import { bodySchemas, type Wire } from '../wire/schemas.ts';
 import { validated } from '../validated.ts';
+import { hashField, time } from '../wire/fields.ts';
 
 // `POST /api/console/links`: signed image addresses and a short playback token for the console, whose page has no
 // secret. The route exists only where the console does and the process delivers too: a server of the surface `api`
@@ -18,6 +20,52 @@ const imageStepSec = 15 * 60;
 /** A page of covers is one request. */
 const limit: RateLimit = { name: 'console', quota: 120 };
 
+const consoleLinksSchema = z
+  .object({
+    images: z
+      .array(
+        z.object({
+          key: z
+            .string()
+            .describe('The key of the image.')
+            .meta({ examples: ['images/9e/photo-1/daf4f904f14ca0cd/small.webp'] }),
+          path: z
+            .string()
+            .describe('Where it is shown, relative to the server.')
+            .meta({
+              examples: ['/thumb/Zm9yLWV4YW1wbGUtb25seQ/aW1hZ2VzLzllL3Bob3RvLTEvc21hbGwud2VicA?exp=1789000200'],
+            }),
+          expires_at: time.describe('Until when the path is valid.'),
+        }),
+      )
+      .describe('One for each image that was asked for, in order.'),
+    playback: z
+      .object({
+        hash: hashField,
+        token: z
+          .string()
+          .describe('The playback token.')
+          .meta({ examples: ['payload.signature'] }),
+        expires_at: time.describe('Until when it is valid.'),
+      })
+      .nullable()
+      .describe('The token of the stream; null where none was asked for.'),
+  })
+  .register(answers, { id: 'ConsoleLinks' });
+
+const consoleLinksBodySchema = z
+  .strictObject({
+    images: z.array(thumbRequestSchema).max(100).default([]).describe('The images to show.'),
+    playback: mediaHashSchema.optional().describe('The hash of the stream to play.'),
+    playback_expires_in_sec: z
+      .int()
+      .min(60)
+      .max(604_800)
+      .default(600)
+      .describe('How long its token is valid, in seconds: a minute to a week.'),
+  })
+  .register(bodies, { id: 'ConsoleLinksRequest' });
+
 const doc: RouteDoc = {
   tag: 'Console',
   operationId: 'signConsoleLinks',
@@ -27,11 +75,13 @@ const doc: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   body: {
-    name: 'ConsoleLinksRequest',
+    schema: consoleLinksBodySchema,
     isRequired: true,
     example: { images: [{ key: 'images/9e/photo-1/daf4f904f14ca0cd/small.webp', w: 320 }], playback: 'movie-1' },
   },
-  answers: { 200: { description: 'The links, the images in the order of the request.', schemas: ['ConsoleLinks'] } },
+  answers: {
+    200: { description: 'The links, the images in the order of the request.', schemas: [consoleLinksSchema] },
+  },
   problems: [],
 };
 
@@ -49,12 +99,12 @@ export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, 
         await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
       },
     },
-    async (request, reply): Promise<Wire<'ConsoleLinks'>> => {
+    async (request, reply): Promise<z.output<typeof consoleLinksSchema>> => {
       const {
         images,
         playback,
         playback_expires_in_sec: lifetimeSec,
-      } = validated(bodySchemas.ConsoleLinksRequest, request.body);
+      } = validated(consoleLinksBodySchema, request.body);
       const nowSec = Math.floor(clock().getTime() / 1000);
       const exp = (Math.floor(nowSec / imageStepSec) + 2) * imageStepSec;
       const expiresAt = new Date(exp * 1000).toISOString();
@@ -75,6 +125,10 @@ export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, 
   );
 }
 
-function tokenFor(hash: string, exp: number, secret: string): NonNullable<Wire<'ConsoleLinks'>['playback']> {
+function tokenFor(
+  hash: string,
+  exp: number,
+  secret: string,
+): NonNullable<z.output<typeof consoleLinksSchema>['playback']> {
   return { hash, token: signPlaybackToken({ hash, exp }, secret), expires_at: new Date(exp * 1000).toISOString() };
 }

@@ -1,5 +1,5 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { importListQuerySchema } from '../wire/schemas.ts';
+import { importBodySchema, importListQuerySchema, importListSchema, importSchema } from '../wire/import.ts';
 
 // Documentation of the routes of imports in the OpenAPI document.
 
@@ -14,11 +14,11 @@ export const begin: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   body: {
-    name: 'CreateImportRequest',
+    schema: importBodySchema,
     isRequired: true,
     example: { url: 'https://media.example.com/movie-1.mp4' },
   },
-  answers: { 202: { description: 'The import, which a worker carries out.', schemas: ['Import'] } },
+  answers: { 202: { description: 'The import, which a worker carries out.', schemas: [importSchema] } },
   problems: ['not_configured'],
 };
 
@@ -28,7 +28,7 @@ export const list: RouteDoc = {
   summary: 'List imports, the newest first',
   credential: 'api_key',
   query: importListQuerySchema,
-  answers: { 200: { description: 'A page of imports.', schemas: ['ImportList'] } },
+  answers: { 200: { description: 'A page of imports.', schemas: [importListSchema] } },
   problems: ['invalid_request', 'not_configured'],
 };
 
@@ -39,7 +39,7 @@ export const find: RouteDoc = {
   description: 'Between two attempts it stays `running`. A failed one says why, and what to do.',
   credential: 'api_key',
   path: idOfImport,
-  answers: { 200: { description: 'The import.', schemas: ['Import'] } },
+  answers: { 200: { description: 'The import.', schemas: [importSchema] } },
   problems: ['not_found', 'not_configured'],
 };
 

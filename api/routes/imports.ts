@@ -10,10 +10,9 @@ import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
-import { importToWire } from '../wire/import.ts';
-import { bodySchemas, importListQuerySchema } from '../wire/schemas.ts';
 import * as docs from './imports.doc.ts';
 import { refuseFields } from './jobs.ts';
+import { importBodySchema, importListQuerySchema, importToWire } from '../wire/import.ts';
 
 // Imports (docs/reference/contract.md, "Bring in"): a row here, and a worker fetches the file.
 
@@ -29,7 +28,7 @@ export function addImportRoutes(app: FastifyInstance, dependencies: ImportRouteD
 
   app.post('/api/imports', { onRequest: limitedByImport, config: { doc: docs.begin } }, async (request, reply) => {
     const { settings, bucket } = configured(dependencies);
-    const given = validated(bodySchemas.CreateImportRequest, request.body);
+    const given = validated(importBodySchema, request.body);
     const file = {
       keyId: apiKeyId(request),
       url: given.url,

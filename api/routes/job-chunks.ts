@@ -1,11 +1,26 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import { findSplitWork } from '#jobs/completion/next-units.ts';
-import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { answers, type RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import type { Wire } from '../wire/schemas.ts';
+import { count, jobIdField } from '../wire/fields.ts';
 import { findJob } from './jobs.ts';
+
+const chunkSchema = z.object({
+  frames: count.describe('How many frames it has.').meta({ examples: [1_800] }),
+  finished: z.boolean().describe('Whether it is encoded.'),
+});
+const jobChunksSchema = z
+  .object({
+    job_id: jobIdField,
+    chunks: z
+      .array(chunkSchema)
+      .nullable()
+      .describe('The chunks in their order; null for a job in one piece, and where they are not known.'),
+  })
+  .register(answers, { id: 'JobChunks' });
 
 const doc: RouteDoc = {
   tag: 'Jobs',
@@ -15,7 +30,7 @@ const doc: RouteDoc = {
     '`chunks` is null for a job in one piece, before its source is cut, once its working objects are cleaned up, and where this server cannot see them: they may be in a `WORK_BUCKET`.',
   credential: 'api_key',
   path: { id: 'The job, a UUID.' },
-  answers: { 200: { description: 'The chunks, in their order.', schemas: ['JobChunks'] } },
+  answers: { 200: { description: 'The chunks, in their order.', schemas: [jobChunksSchema] } },
   problems: ['not_found'],
 };
 
@@ -27,7 +42,7 @@ export function addJobChunkRoute(
   app.get<{ Params: { id: string } }>(
     '/api/jobs/:id/chunks',
     { onRequest: guards.authenticated, config: { doc } },
-    async ({ params }): Promise<Wire<'JobChunks'>> => {
+    async ({ params }): Promise<z.output<typeof jobChunksSchema>> => {
       const job = await findJob({ jobs }, params.id);
       const isSplit = jobTypeRow(job.type).firstUnit === 'split';
       const work = isSplit ? await findSplitWork(job.id, media).catch(() => null) : null;

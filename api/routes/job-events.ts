@@ -6,9 +6,9 @@ import type { Guards } from '../hooks/guards.ts';
 import type { JobEvent } from '../job-event.ts';
 import type { JobWatcher } from '../job-watcher.ts';
 import { validated } from '../validated.ts';
-import { jobEventsQuerySchema } from '../wire/schemas.ts';
 import { noSuchJob } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
+import { jobEventsQuerySchema } from '../wire/job-schemas.ts';
 
 // `GET /api/jobs/{id}/events`: a job's states as Server-Sent Events (HTML standard, section 9.2; C13.16, C13.17). An
 // event is a whole Job, with `exclude=results` all but these, so a client that reconnects needs only the newest. The

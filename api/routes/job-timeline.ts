@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { timelineToWire } from '../wire/timeline.ts';
-import type { Wire } from '../wire/schemas.ts';
+import { jobTimelineSchema, timelineToWire } from '../wire/timeline.ts';
 
 const doc: RouteDoc = {
   tag: 'Jobs',
@@ -15,7 +15,7 @@ const doc: RouteDoc = {
     'Its attempts that were claimed, the newest 20, and of each the units and steps once it has ended. What is not known is null or left out: `processor_ms` of a step that was killed, or the steps of an attempt whose worker was lost.',
   credential: 'api_key',
   path: { id: 'The job, a UUID.' },
-  answers: { 200: { description: 'The timeline.', schemas: ['JobTimeline'] } },
+  answers: { 200: { description: 'The timeline.', schemas: [jobTimelineSchema] } },
   problems: ['not_found', 'busy'],
 };
 
@@ -27,7 +27,7 @@ export function addJobTimelineRoute(
   app.get<{ Params: { id: string } }>(
     '/api/jobs/:id/timeline',
     { onRequest: guards.authenticated, config: { doc } },
-    async ({ params }): Promise<Wire<'JobTimeline'>> => {
+    async ({ params }): Promise<z.output<typeof jobTimelineSchema>> => {
       const timeline = await jobTimeline(listDatabase, params.id);
       if (timeline === null) throw new KnownProblem('not_found', 'There is no such job.');
       return timelineToWire(timeline);

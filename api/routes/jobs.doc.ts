@@ -1,5 +1,20 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { jobEventsQuerySchema, jobListQuerySchema, jobQuerySchema } from '../wire/schemas.ts';
+import { batchAnswerSchema, batchBodySchema } from '../wire/batch.ts';
+import {
+  callbacksSchema,
+  createJobSchema,
+  jobCompletedSchema,
+  jobCreatedSchema,
+  jobEventsQuerySchema,
+  jobListQuerySchema,
+  jobListSchema,
+  jobQuerySchema,
+  jobSchema,
+  noFieldsSchema,
+  rerunBodySchema,
+  rerunSchema,
+  retrySchema,
+} from '../wire/job-schemas.ts';
 
 // Documentation of the job routes in the OpenAPI document.
 
@@ -21,7 +36,7 @@ export const submit: RouteDoc = {
   isLimited: true,
   headers: choiceHeaders,
   body: {
-    name: 'CreateJobRequest',
+    schema: createJobSchema,
     isRequired: true,
     example: {
       type: 'video:full',
@@ -32,10 +47,10 @@ export const submit: RouteDoc = {
     },
   },
   answers: {
-    202: { description: 'A new job, queued.', schemas: ['JobCreated'] },
+    202: { description: 'A new job, queued.', schemas: [jobCreatedSchema] },
     200: {
       description: 'An equal job exists: the job while it is active, its results once it has completed.',
-      schemas: ['Job', 'JobCompleted'],
+      schemas: [jobSchema, jobCompletedSchema],
     },
   },
   problems: ['source_missing', 'source_too_large'],
@@ -51,11 +66,11 @@ export const batch: RouteDoc = {
   isLimited: true,
   headers: choiceHeaders,
   body: {
-    name: 'BatchRequest',
+    schema: batchBodySchema,
     isRequired: true,
     example: { jobs: [{ type: 'image:thumbnail', hash: 'photo-1', source: 'uploads/photo-1.jpg' }] },
   },
-  answers: { 200: { description: 'An entry for each submission.', schemas: ['BatchAnswer'] } },
+  answers: { 200: { description: 'An entry for each submission.', schemas: [batchAnswerSchema] } },
   problems: [],
 };
 
@@ -67,7 +82,7 @@ export const list: RouteDoc = {
     'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone.',
   credential: 'api_key',
   query: jobListQuerySchema,
-  answers: { 200: { description: 'One page.', schemas: ['JobList'] } },
+  answers: { 200: { description: 'One page.', schemas: [jobListSchema] } },
   problems: ['invalid_request', 'busy'],
 };
 
@@ -82,7 +97,7 @@ export const find: RouteDoc = {
   query: jobQuerySchema,
   headers: { 'If-None-Match': 'An `ETag` of an earlier answer; 304 while the job is unchanged.' },
   answers: {
-    200: { description: 'The job.', schemas: ['Job'] },
+    200: { description: 'The job.', schemas: [jobSchema] },
     304: { description: 'The job is unchanged.' },
   },
   problems: ['not_found', 'invalid_request'],
@@ -98,8 +113,8 @@ export const retry: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,
-  body: { name: 'NoFields', isRequired: false },
-  answers: { 202: { description: 'The new jobs, queued, and equal jobs that existed.', schemas: ['Retry'] } },
+  body: { schema: noFieldsSchema, isRequired: false },
+  answers: { 202: { description: 'The new jobs, queued, and equal jobs that existed.', schemas: [retrySchema] } },
   problems: ['not_found', 'not_retryable', 'conflict'],
 };
 
@@ -112,10 +127,10 @@ export const rerun: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,
-  body: { name: 'RerunRequest', isRequired: false, example: { reason: 'the source was replaced' } },
+  body: { schema: rerunBodySchema, isRequired: false, example: { reason: 'the source was replaced' } },
   answers: {
-    202: { description: 'The new job, queued.', schemas: ['Rerun'] },
-    200: { description: 'An equal rerun is active already.', schemas: ['Rerun'] },
+    202: { description: 'The new job, queued.', schemas: [rerunSchema] },
+    200: { description: 'An equal rerun is active already.', schemas: [rerunSchema] },
   },
   problems: ['not_found', 'not_retryable', 'conflict'],
 };
@@ -127,8 +142,8 @@ export const cancel: RouteDoc = {
   description: 'The status is final at once; running work stops within seconds. Cancelling again changes nothing.',
   credential: 'api_key',
   path: idOfJob,
-  body: { name: 'NoFields', isRequired: false },
-  answers: { 200: { description: 'The cancelled job.', schemas: ['Job'] } },
+  body: { schema: noFieldsSchema, isRequired: false },
+  answers: { 200: { description: 'The cancelled job.', schemas: [jobSchema] } },
   problems: ['not_found', 'conflict'],
 };
 
@@ -155,7 +170,7 @@ export const callbacks: RouteDoc = {
   summary: 'Get the webhook of a job and its delivery attempts',
   credential: 'api_key',
   path: idOfJob,
-  answers: { 200: { description: 'The event and its attempts, oldest first.', schemas: ['Callbacks'] } },
+  answers: { 200: { description: 'The event and its attempts, oldest first.', schemas: [callbacksSchema] } },
   problems: ['not_found', 'invalid_request'],
 };
 
@@ -167,7 +182,7 @@ export const redeliver: RouteDoc = {
     'Sends the same event with the same bytes, with a new series of attempts; `callback_status` becomes `pending`.',
   credential: 'api_key',
   path: idOfJob,
-  body: { name: 'NoFields', isRequired: false },
-  answers: { 202: { description: 'The event is scheduled for delivery.', schemas: ['Callbacks'] } },
+  body: { schema: noFieldsSchema, isRequired: false },
+  answers: { 202: { description: 'The event is scheduled for delivery.', schemas: [callbacksSchema] } },
   problems: ['not_found', 'conflict'],
 };

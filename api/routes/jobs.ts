@@ -22,9 +22,9 @@ import type { Guards } from '../hooks/guards.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
-import { bodySchemas, jobListQuerySchema, jobQuerySchema, type Wire } from '../wire/schemas.ts';
 import { choicesOf } from '../submission-headers.ts';
 import * as docs from './jobs.doc.ts';
+import { jobListQuerySchema, jobQuerySchema, type jobSchema, noFieldsSchema } from '../wire/job-schemas.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that
 // make jobs are limited for each key.
@@ -128,7 +128,7 @@ async function checkedOf(
   { source, media }: Pick<ApiDependencies, 'source' | 'media'>,
   job: ShownJob,
   checks: readonly string[],
-): Promise<Pick<Wire<'Job'>, 'source_changed' | 'results_missing'>> {
+): Promise<Pick<z.output<typeof jobSchema>, 'source_changed' | 'results_missing'>> {
   const [isChanged, isMissing] = await Promise.all([
     checks.includes('source') ? isSourceChanged(source, job) : undefined,
     checks.includes('results') ? areResultsMissing(media, job) : undefined,
@@ -141,14 +141,14 @@ async function checkedOf(
 
 /** Accepts an empty body or an object without fields, which some clients must send (C13.18). */
 export function refuseFields(request: FastifyRequest): void {
-  validated(bodySchemas.NoFields.optional(), request.body);
+  validated(noFieldsSchema.optional(), request.body);
 }
 
 /** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C13.10). */
 function answerJob(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: { readonly job: ShownJob; readonly body: Wire<'Job'> },
+  answer: { readonly job: ShownJob; readonly body: z.output<typeof jobSchema> },
 ): FastifyReply {
   const { job } = answer;
   const body = JSON.stringify(answer.body);

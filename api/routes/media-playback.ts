@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { playbackQuerySchema } from '#domain/playback/playback-query.ts';
@@ -6,8 +7,7 @@ import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
-import { playbackToWire } from '../wire/playback.ts';
-import type { Wire } from '../wire/schemas.ts';
+import { playbackDaysSchema, playbackToWire } from '../wire/playback.ts';
 
 const doc: RouteDoc = {
   tag: 'Media',
@@ -18,7 +18,7 @@ const doc: RouteDoc = {
   description:
     'By day (UTC), the newest first, what players said of their state by CMCD, where `PLAYBACK_FIGURES` is on. `sessions` is an estimate, and figures may be ten seconds old. A day without any is left out.',
   query: playbackQuerySchema,
-  answers: { 200: { description: 'The days.', schemas: ['PlaybackDays'] } },
+  answers: { 200: { description: 'The days.', schemas: [playbackDaysSchema] } },
   problems: ['not_found', 'invalid_request'],
 };
 
@@ -33,7 +33,7 @@ export function addMediaPlaybackRoute(
   app.get(
     '/api/media/:hash/playback',
     { onRequest: guards.authenticated, config: { doc } },
-    async ({ params, query }: PlaybackRequest): Promise<Wire<'PlaybackDays'>> => {
+    async ({ params, query }: PlaybackRequest): Promise<z.output<typeof playbackDaysSchema>> => {
       const hash = mediaHashSchema.safeParse(params.hash);
       if (!hash.success || !(await library.isKnown(hash.data)))
         throw new KnownProblem('not_found', 'There is no media with this hash.');

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { mediaFolders } from '#domain/library/deletion.ts';
@@ -19,8 +20,8 @@ import type { Guards } from '../hooks/guards.ts';
 import { readMediaCursor, writeMediaCursor } from '../media-cursor.ts';
 import { validated } from '../validated.ts';
 import { deletionToWire, listedMediaToWire, mediaToWire } from '../wire/media.ts';
-import type { Wire } from '../wire/schemas.ts';
 import * as docs from './media.doc.ts';
+import type { mediaDeletionSchema, mediaFilesSchema, mediaListSchema, mediaSchema } from '../wire/media-schemas.ts';
 
 // Media: everything made under one hash (docs/reference/contract.md, "Media").
 
@@ -102,7 +103,7 @@ function purgeOf({ config, randomUuid }: MediaRouteDependencies): Purge | null {
 /** A hint for those who wait for its end, in seconds. */
 const pollAfterSec = 2;
 
-function answerDeletion(reply: FastifyReply, deletion: Wire<'MediaDeletion'>): FastifyReply {
+function answerDeletion(reply: FastifyReply, deletion: z.output<typeof mediaDeletionSchema>): FastifyReply {
   if (deletion.status === 'deleting') reply.header('retry-after', pollAfterSec);
   return reply.send(deletion);
 }
@@ -114,13 +115,19 @@ function hashOf({ params }: MediaRequest): string {
   return parsed.data;
 }
 
-async function findMedia(hash: string, { library }: Pick<MediaRouteDependencies, 'library'>): Promise<Wire<'Media'>> {
+async function findMedia(
+  hash: string,
+  { library }: Pick<MediaRouteDependencies, 'library'>,
+): Promise<z.output<typeof mediaSchema>> {
   const found = await library.find(hash);
   if (found === null) throw unknownMedia;
   return mediaToWire(found);
 }
 
-async function list(request: FastifyRequest, { listDatabase }: MediaRouteDependencies): Promise<Wire<'MediaList'>> {
+async function list(
+  request: FastifyRequest,
+  { listDatabase }: MediaRouteDependencies,
+): Promise<z.output<typeof mediaListSchema>> {
   const { cursor, limit, ...given } = validated(mediaListQuerySchema, request.query);
   const filter = filterOf(given);
   const after = cursor === undefined ? null : readMediaCursor(filter.by, cursor);
@@ -164,9 +171,9 @@ async function listFiles(
   hash: string,
   { limit, after }: { readonly limit: number; readonly after: string },
   { media, library }: Pick<MediaRouteDependencies, 'media' | 'library'>,
-): Promise<Wire<'MediaFiles'>> {
+): Promise<z.output<typeof mediaFilesSchema>> {
   if (!(await library.isKnown(hash))) throw unknownMedia;
-  const files: Wire<'MediaFiles'>['files'] = [];
+  const files: z.output<typeof mediaFilesSchema>['files'] = [];
   for (const folder of mediaFolders(hash).toSorted()) {
     if (files.length > limit) break;
     for await (const file of withDigests(media, media.list(folder, after), after)) {

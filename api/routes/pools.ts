@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { poolToWire } from '../wire/pool.ts';
-import type { Wire } from '../wire/schemas.ts';
+import { poolListSchema, poolToWire } from '../wire/pool.ts';
 
 const doc: RouteDoc = {
   tag: 'Jobs',
@@ -16,7 +16,7 @@ const doc: RouteDoc = {
   answers: {
     200: {
       description: 'The pools of the queues, then others that jobs ask for.',
-      schemas: ['PoolList'],
+      schemas: [poolListSchema],
     },
   },
   problems: ['busy'],
@@ -27,8 +27,12 @@ export function addPoolRoute(
   app: FastifyInstance,
   { guards, listDatabase }: Pick<ApiDependencies, 'listDatabase'> & { readonly guards: Guards },
 ): void {
-  app.get('/api/pools', { onRequest: guards.authenticated, config: { doc } }, async (): Promise<Wire<'PoolList'>> => {
-    const pools = await poolQueues(listDatabase);
-    return { pools: pools.map(poolToWire), counted_max: waitingCountedMax };
-  });
+  app.get(
+    '/api/pools',
+    { onRequest: guards.authenticated, config: { doc } },
+    async (): Promise<z.output<typeof poolListSchema>> => {
+      const pools = await poolQueues(listDatabase);
+      return { pools: pools.map(poolToWire), counted_max: waitingCountedMax };
+    },
+  );
 }

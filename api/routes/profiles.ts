@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { knownProfiles } from '#jobs/submission/known-profiles.ts';
 import { checkProfiles } from '#platform/config/profile-check.ts';
@@ -7,8 +8,14 @@ import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
-import { listedProfileToWire, profileCheckToWire } from '../wire/profile.ts';
-import { bodySchemas, type Wire } from '../wire/schemas.ts';
+import {
+  listedProfileToWire,
+  profileCheckBodySchema,
+  profileCheckSchema,
+  profileCheckToWire,
+  profileListSchema,
+  profileSchema,
+} from '../wire/profile.ts';
 
 // Encoding profiles: which there are, and what one that is being written would make. They are changed in
 // `MEDIA_PROFILES` or as MediaProfiles, never by a request.
@@ -20,7 +27,7 @@ const docs = {
     ...shared,
     operationId: 'listProfiles',
     summary: 'List the encoding profiles, and the rules that choose one',
-    answers: { 200: { description: 'All profiles, by name.', schemas: ['ProfileList'] } },
+    answers: { 200: { description: 'All profiles, by name.', schemas: [profileListSchema] } },
     problems: [],
   },
   find: {
@@ -28,7 +35,7 @@ const docs = {
     operationId: 'getProfile',
     summary: 'Show an encoding profile as it is written',
     path: { name: 'The profile.' },
-    answers: { 200: { description: 'The profile.', schemas: ['Profile'] } },
+    answers: { 200: { description: 'The profile.', schemas: [profileSchema] } },
     problems: ['not_found'],
   },
   check: {
@@ -39,11 +46,11 @@ const docs = {
       'Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed. At most 120 requests a minute for each API key.',
     isLimited: true,
     body: {
-      name: 'ProfileCheckRequest',
+      schema: profileCheckBodySchema,
       isRequired: true,
       example: { text: 'profiles:\n  small:\n    crf: 28\n', source: { width: 1280, height: 720, duration_sec: 600 } },
     },
-    answers: { 200: { description: 'The faults, or what would be made.', schemas: ['ProfileCheck'] } },
+    answers: { 200: { description: 'The faults, or what would be made.', schemas: [profileCheckSchema] } },
     problems: [],
   },
 } as const satisfies Record<string, RouteDoc>;
@@ -56,23 +63,27 @@ export function addProfileRoutes(
   const { guards } = dependencies;
   const onRequest = guards.authenticated;
 
-  app.get('/api/profiles', { onRequest, config: { doc: docs.list } }, async (): Promise<Wire<'ProfileList'>> => {
-    const { profiles, rules } = await knownProfiles(dependencies);
-    return {
-      profiles: profiles.map(listedProfileToWire),
-      rules: rules.map(({ profile, source_prefix: prefix, source_bytes_min: min, source_bytes_max: max }) => ({
-        profile,
-        source_prefix: prefix ?? null,
-        source_bytes_min: min ?? null,
-        source_bytes_max: max ?? null,
-      })),
-    };
-  });
+  app.get(
+    '/api/profiles',
+    { onRequest, config: { doc: docs.list } },
+    async (): Promise<z.output<typeof profileListSchema>> => {
+      const { profiles, rules } = await knownProfiles(dependencies);
+      return {
+        profiles: profiles.map(listedProfileToWire),
+        rules: rules.map(({ profile, source_prefix: prefix, source_bytes_min: min, source_bytes_max: max }) => ({
+          profile,
+          source_prefix: prefix ?? null,
+          source_bytes_min: min ?? null,
+          source_bytes_max: max ?? null,
+        })),
+      };
+    },
+  );
 
   app.get<{ Params: { name: string } }>(
     '/api/profiles/:name',
     { onRequest, config: { doc: docs.find } },
-    async ({ params }): Promise<Wire<'Profile'>> => {
+    async ({ params }): Promise<z.output<typeof profileSchema>> => {
       const { profiles } = await knownProfiles(dependencies);
       const known = profiles.find(({ profile }) => profile.name === params.name);
       if (known === undefined) throw new KnownProblem('not_found', 'There is no such profile.');
@@ -83,8 +94,8 @@ export function addProfileRoutes(
   app.post(
     '/api/profiles/check',
     { onRequest: guards.limitedByCheck, config: { doc: docs.check } },
-    async (request): Promise<Wire<'ProfileCheck'>> => {
-      const { text, source } = validated(bodySchemas.ProfileCheckRequest, request.body);
+    async (request): Promise<z.output<typeof profileCheckSchema>> => {
+      const { text, source } = validated(profileCheckBodySchema, request.body);
       const { duration_sec: durationSec, ...frame } = source;
       return profileCheckToWire(await checkProfiles(text), { ...frame, durationSec });
     },

@@ -6,8 +6,8 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
 import { rerunToWire } from '../wire/job.ts';
-import { bodySchemas } from '../wire/schemas.ts';
 import * as docs from './jobs.doc.ts';
+import { rerunBodySchema } from '../wire/job-schemas.ts';
 
 /** `POST /api/jobs/{id}/rerun` (docs/reference/contract.md, "Make again"). */
 export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencies & { readonly guards: Guards }): void {
@@ -15,7 +15,7 @@ export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencie
     '/api/jobs/:id/rerun',
     { onRequest: dependencies.guards.limited, config: { doc: docs.rerun } },
     async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-      const rerun = validated(bodySchemas.RerunRequest, request.body ?? {});
+      const rerun = validated(rerunBodySchema, request.body ?? {});
       const outcome = await rerunJob(dependencies, request.params.id, { rerun, trace: traceOf(request) });
       if (outcome.isNew) audit(dependencies.log, request, { what: 'job made again', jobId: outcome.job.id });
       return reply

@@ -1,6 +1,7 @@
 import { rolloutListQuerySchema } from '#domain/rollouts/rollout.ts';
 import type { RolloutAction } from '#jobs/rollouts/change-rollout.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { rolloutBodySchema, rolloutDetailsSchema, rolloutListSchema, rolloutSchema } from '../wire/rollout.ts';
 
 // Documentation of the rollout routes in the OpenAPI document.
 
@@ -15,7 +16,7 @@ export const create: RouteDoc = {
     'Reruns have the lowest priority, and one that holds a slot for which a submission waits is planned again. A canary is made first; one that fails its gate is rolled back.',
   isLimited: true,
   body: {
-    name: 'CreateRolloutRequest',
+    schema: rolloutBodySchema,
     isRequired: true,
     example: {
       which: { hash_prefix: 'movie-', profile: 'default' },
@@ -24,7 +25,7 @@ export const create: RouteDoc = {
       canary: { share: 0.02, max_bytes_ratio: 0.9, min_score: 88 },
     },
   },
-  answers: { 202: { description: 'The rollout has begun.', schemas: ['Rollout'] } },
+  answers: { 202: { description: 'The rollout has begun.', schemas: [rolloutSchema] } },
   problems: [],
 };
 
@@ -34,7 +35,7 @@ export const list: RouteDoc = {
   summary: 'List rollouts, newest first',
   description: 'For the next page, repeat the request with `cursor` set to `next_cursor`.',
   query: rolloutListQuerySchema,
-  answers: { 200: { description: 'One page.', schemas: ['RolloutList'] } },
+  answers: { 200: { description: 'One page.', schemas: [rolloutListSchema] } },
   problems: ['invalid_request'],
 };
 
@@ -43,13 +44,13 @@ export const find: RouteDoc = {
   operationId: 'getRollout',
   summary: 'Follow a rollout',
   description: 'How many media are planned, running, done and failed, bytes and scores, and the last 20 failures.',
-  answers: { 200: { description: 'The rollout.', schemas: ['RolloutDetails'] } },
+  answers: { 200: { description: 'The rollout.', schemas: [rolloutDetailsSchema] } },
   problems: ['not_found'],
 };
 
 const changed = {
   ...ofOne,
-  answers: { 200: { description: 'The rollout.', schemas: ['RolloutDetails'] } },
+  answers: { 200: { description: 'The rollout.', schemas: [rolloutDetailsSchema] } },
   problems: ['not_found', 'conflict'],
 } as const satisfies Partial<RouteDoc>;
 

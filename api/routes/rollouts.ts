@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { type Rollout, rolloutListQuerySchema } from '#domain/rollouts/rollout.ts';
 import { changeRollout, type RolloutAction, rolloutActions, unknownRollout } from '#jobs/rollouts/change-rollout.ts';
 import { createRollout } from '#jobs/rollouts/create-rollout.ts';
@@ -7,9 +8,14 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
-import { rolloutToWire } from '../wire/rollout.ts';
-import { bodySchemas, type Wire } from '../wire/schemas.ts';
+import {
+  rolloutBodySchema,
+  type rolloutDetailsSchema,
+  type rolloutListSchema,
+  rolloutToWire,
+} from '../wire/rollout.ts';
 import * as docs from './rollouts.doc.ts';
+import { noFieldsSchema } from '../wire/job-schemas.ts';
 
 type RolloutRequest = FastifyRequest<{ Params: { id: string } }>;
 
@@ -29,7 +35,7 @@ export function addRolloutRoutes(
 ): void {
   const { guards, rollouts, randomUuid, log } = dependencies;
   const onRequest = guards.authenticated;
-  const detailed = async (rollout: Rollout): Promise<Wire<'RolloutDetails'>> => ({
+  const detailed = async (rollout: Rollout): Promise<z.output<typeof rolloutDetailsSchema>> => ({
     ...rolloutToWire(rollout),
     failures: (await rollouts.items.failures(rollout.id, failuresMax)).map(({ hash, jobId, reason }) => ({
       hash,
@@ -42,23 +48,30 @@ export function addRolloutRoutes(
     '/api/rollouts',
     { onRequest: guards.limitedByRollout, config: { doc: docs.create } },
     async (request, reply) => {
-      const spec = validated(bodySchemas.CreateRolloutRequest, request.body);
+      const spec = validated(rolloutBodySchema, request.body);
       const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec });
       audit(log, request, { what: 'rollout begun', rolloutId: rollout.id });
       return reply.code(202).header('location', `/api/rollouts/${rollout.id}`).send(rolloutToWire(rollout));
     },
   );
 
-  app.get('/api/rollouts', { onRequest, config: { doc: docs.list } }, async (request): Promise<Wire<'RolloutList'>> => {
-    const { limit, cursor } = validated(rolloutListQuerySchema, request.query);
-    // One more than is shown: it exists when there is another page.
-    const found = await rollouts.list({ after: cursor === undefined ? null : readJobCursor(cursor), limit: limit + 1 });
-    const last = found.length > limit ? found[limit - 1] : undefined;
-    return {
-      rollouts: found.slice(0, limit).map(rolloutToWire),
-      next_cursor: last === undefined ? null : writeJobCursor(last),
-    };
-  });
+  app.get(
+    '/api/rollouts',
+    { onRequest, config: { doc: docs.list } },
+    async (request): Promise<z.output<typeof rolloutListSchema>> => {
+      const { limit, cursor } = validated(rolloutListQuerySchema, request.query);
+      // One more than is shown: it exists when there is another page.
+      const found = await rollouts.list({
+        after: cursor === undefined ? null : readJobCursor(cursor),
+        limit: limit + 1,
+      });
+      const last = found.length > limit ? found[limit - 1] : undefined;
+      return {
+        rollouts: found.slice(0, limit).map(rolloutToWire),
+        next_cursor: last === undefined ? null : writeJobCursor(last),
+      };
+    },
+  );
 
   app.get('/api/rollouts/:id', { onRequest, config: { doc: docs.find } }, async (request: RolloutRequest) => {
     const rollout = await rollouts.find(request.params.id);
@@ -69,7 +82,7 @@ export function addRolloutRoutes(
   for (const action of rolloutActions) {
     const config = { doc: docs.change[action] };
     app.post(`/api/rollouts/:id/${action}`, { onRequest, config }, async (request: RolloutRequest) => {
-      validated(bodySchemas.NoFields, request.body ?? {});
+      validated(noFieldsSchema, request.body ?? {});
       const rollout = await changeRollout(rollouts, request.params.id, action);
       audit(log, request, { what: changes[action], rolloutId: rollout.id });
       return detailed(rollout);

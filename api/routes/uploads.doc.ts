@@ -1,5 +1,6 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { uploadPartQuerySchema, uploadQuerySchema } from '../wire/schemas.ts';
+import { noFieldsSchema } from '../wire/job-schemas.ts';
+import { uploadBodySchema, uploadPartQuerySchema, uploadQuerySchema, uploadSchema } from '../wire/upload.ts';
 
 // Documentation of the routes of uploads in the OpenAPI document.
 
@@ -14,11 +15,11 @@ export const begin: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   body: {
-    name: 'CreateUploadRequest',
+    schema: uploadBodySchema,
     isRequired: true,
     example: { name: 'movie-1.mp4', size: 3221225472, content_type: 'video/mp4' },
   },
-  answers: { 201: { description: 'An open upload and its parts.', schemas: ['Upload'] } },
+  answers: { 201: { description: 'An open upload and its parts.', schemas: [uploadSchema] } },
   problems: ['source_too_large', 'not_configured'],
 };
 
@@ -31,7 +32,7 @@ export const find: RouteDoc = {
   credential: 'api_key',
   path: idOfUpload,
   query: uploadQuerySchema,
-  answers: { 200: { description: 'The upload.', schemas: ['Upload'] } },
+  answers: { 200: { description: 'The upload.', schemas: [uploadSchema] } },
   problems: ['invalid_request', 'not_found', 'not_configured'],
 };
 
@@ -43,10 +44,10 @@ export const complete: RouteDoc = {
     'Checks the parts, the size, the digest and the kind of the file. Completing again changes nothing, also after an answer that was lost.',
   credential: 'api_key',
   path: idOfUpload,
-  body: { name: 'NoFields', isRequired: false },
+  body: { schema: noFieldsSchema, isRequired: false },
   answers: {
-    200: { description: 'The upload has completed.', schemas: ['Upload'] },
-    202: { description: 'The checks go on; the same request again, after `Retry-After`.', schemas: ['Upload'] },
+    200: { description: 'The upload has completed.', schemas: [uploadSchema] },
+    202: { description: 'The checks go on; the same request again, after `Retry-After`.', schemas: [uploadSchema] },
   },
   problems: ['unsupported', 'not_found', 'not_configured', 'upload_conflict', 'upload_mismatch'],
 };

@@ -14,11 +14,10 @@ import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { bodySchemas, uploadQuerySchema } from '../wire/schemas.ts';
-import { type ShownParts, uploadToWire } from '../wire/upload.ts';
 import { validated } from '../validated.ts';
 import { refuseFields } from './jobs.ts';
 import * as docs from './uploads.doc.ts';
+import { type ShownParts, uploadBodySchema, uploadQuerySchema, uploadToWire } from '../wire/upload.ts';
 
 // Uploads (docs/reference/contract.md, "Bring in"). Their bytes go to the store: by presigned addresses to an S3
 // server, by signed addresses of this service (upload-parts.ts) to a folder.
@@ -43,7 +42,7 @@ export function addUploadRoutes(app: FastifyInstance, dependencies: UploadRouteD
   const digests = new FewAtOnce(digestsMax);
 
   app.post('/api/uploads', { onRequest: limitedByUpload, config: { doc: docs.begin } }, async (request, reply) => {
-    const given = validated(bodySchemas.CreateUploadRequest, request.body);
+    const given = validated(uploadBodySchema, request.body);
     const file = {
       keyId: apiKeyId(request),
       name: given.name,

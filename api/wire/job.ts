@@ -1,19 +1,31 @@
+import type { z } from 'zod';
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { Submitted } from '#jobs/submission/submit.ts';
 import type { ListedJob } from '#platform/postgres/job-list.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
-import type { Wire } from './schemas.ts';
+import type {
+  callbacksSchema,
+  jobCompletedSchema,
+  jobCreatedSchema,
+  jobSchema,
+  listedJobSchema,
+  rerunSchema,
+  retrySchema,
+} from './job-schemas.ts';
 
 /** A job of a list (C13.12). */
-export function listedJobToWire({ results, ...job }: ListedJob, reason: Job['waitingReason']): Wire<'ListedJob'> {
+export function listedJobToWire(
+  { results, ...job }: ListedJob,
+  reason: Job['waitingReason'],
+): z.output<typeof listedJobSchema> {
   const { results: _, ...wire } = jobToWire({ ...job, results: null }, reason);
   return results === undefined ? wire : { ...wire, results };
 }
 
 /** The Job (C13.1). */
-export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.waitingReason): Wire<'Job'> {
+export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.waitingReason): z.output<typeof jobSchema> {
   return {
     job_id: job.id,
     type: job.type,
@@ -44,7 +56,7 @@ export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.wait
 export function submissionToWire(
   { job, isNew, notice, resultsMissing }: Submitted,
   reason: Job['waitingReason'],
-): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
+): z.output<typeof jobCreatedSchema> | z.output<typeof jobCompletedSchema> | z.output<typeof jobSchema> {
   if (isNew) return { job_id: job.id, hash: job.hash, status: job.status };
   const more = {
     ...(notice === undefined ? {} : { notice }),
@@ -60,12 +72,12 @@ function profileNameOf({ type, profile }: Pick<ListedJob, 'type' | 'profile'>): 
 }
 
 /** The answer to a rerun (C13.29). */
-export function rerunToWire({ id, type, status, rerunOfJobId }: Job): Wire<'Rerun'> {
+export function rerunToWire({ id, type, status, rerunOfJobId }: Job): z.output<typeof rerunSchema> {
   return { job_id: id, type, status, rerun_of_job_id: rerunOfJobId };
 }
 
 /** The answer to a retry (C13.19). */
-export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Retry'> {
+export function retryToWire(sourceJobId: string, jobs: readonly Job[]): z.output<typeof retrySchema> {
   return {
     source_job_id: sourceJobId,
     strategy: 'retry_tasks',
@@ -79,7 +91,7 @@ export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Re
 }
 
 /** The webhook of a job and its attempts (C21.21). */
-export function webhookToWire(job: ShownJob, webhook: Callback | null): Wire<'Callbacks'> {
+export function webhookToWire(job: ShownJob, webhook: Callback | null): z.output<typeof callbacksSchema> {
   return {
     job_id: job.id,
     callback_url: job.callbackUrl,

@@ -1,13 +1,14 @@
+import type { z } from 'zod';
 import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
 import { purgePathsOf } from '#domain/library/deletion.ts';
 import type { Media, MediaStatus } from '#domain/library/media.ts';
 import type { ListedMedia } from '#platform/postgres/media-list.ts';
 import type { MadeByJob, WholeMedia } from '#platform/postgres/media-store.ts';
-import type { Wire } from './schemas.ts';
+import type { listedMediaSchema, mediaDeletionSchema, mediaSchema, revisionSchema } from './media-schemas.ts';
 
 /** `GET /api/media/{hash}` (C29.1). */
-export function mediaToWire({ media, playback, deletion, kid, jobs, made }: WholeMedia): Wire<'Media'> {
+export function mediaToWire({ media, playback, deletion, kid, jobs, made }: WholeMedia): z.output<typeof mediaSchema> {
   const { hash } = media;
   const begin = playback.mode === 'signed' ? `/s/{ticket}/${hash}` : `/stream/${hash}`;
   const current = made.find(({ isCurrent }) => isCurrent)?.streamRev ?? null;
@@ -31,12 +32,12 @@ export function mediaToWire({ media, playback, deletion, kid, jobs, made }: Whol
 }
 
 /** A media of a list (C29.3). */
-export function listedMediaToWire(media: ListedMedia): Wire<'ListedMedia'> {
+export function listedMediaToWire(media: ListedMedia): z.output<typeof listedMediaSchema> {
   return describedMedia(media, media.isDeleting ? 'deleting' : 'live');
 }
 
 /** The answer to a deletion (C29.9). */
-export function deletionToWire(deletion: MediaDeletion): Wire<'MediaDeletion'> {
+export function deletionToWire(deletion: MediaDeletion): z.output<typeof mediaDeletionSchema> {
   const { id, hash, reason, requestedAt, finishedAt, objects, bytes, objectsDeleted, kid, receipt } = deletion;
   return {
     deletion_id: id,
@@ -54,7 +55,7 @@ export function deletionToWire(deletion: MediaDeletion): Wire<'MediaDeletion'> {
   };
 }
 
-function describedMedia(media: Media, status: MediaStatus): Wire<'ListedMedia'> {
+function describedMedia(media: Media, status: MediaStatus): z.output<typeof listedMediaSchema> {
   return {
     hash: media.hash,
     status,
@@ -72,7 +73,7 @@ function statusOf(deletion: MediaDeletion | null): MediaStatus {
   return deletion.finishedAt === null ? 'deleting' : 'deleted';
 }
 
-function revisionToWire(begin: string, job: MadeByJob, rev: string): Wire<'Media'>['revisions'][number] {
+function revisionToWire(begin: string, job: MadeByJob, rev: string): z.output<typeof revisionSchema> {
   return {
     revision: rev,
     job_id: job.jobId,

@@ -1,9 +1,110 @@
-import { bytesSaved, itemCountsOf, meanScore } from '#domain/rollouts/counts.ts';
-import { type Rollout, type RolloutCounts, totalOf } from '#domain/rollouts/rollout.ts';
-import type { Wire } from './schemas.ts';
+import { z } from 'zod';
+import { bytesSaved, itemCountsOf, itemCountsSchema, meanScore } from '#domain/rollouts/counts.ts';
+import {
+  type Rollout,
+  type RolloutCounts,
+  rolloutRequestSchema,
+  rolloutStatuses,
+  totalOf,
+} from '#domain/rollouts/rollout.ts';
+import { answers, bodies } from '#platform/http/route-doc.ts';
+import { count, hashField, jobIdField, nextCursorField, time } from './fields.ts';
+
+const score = z
+  .number()
+  .nullable()
+  .meta({ examples: [94.2] });
+const countsSchema = itemCountsSchema.extend({
+  bytes: z
+    .object({
+      before: count.describe('Bytes of the earlier streams.').meta({ examples: [7_200_000_000] }),
+      after: count.describe('Bytes of the new streams.').meta({ examples: [4_100_000_000] }),
+      saved: z
+        .int()
+        .describe('The difference; negative where they grew.')
+        .meta({ examples: [3_100_000_000] }),
+    })
+    .describe('The sizes of the streams that were made, where both are known.'),
+  score: z
+    .object({
+      mean: score.describe('The mean score of what was made; null without one.'),
+      before: score.describe('The mean score of the earlier streams, of media that have both; null without one.'),
+      after: score.describe('The mean score of the new streams, of media that have both; null without one.'),
+    })
+    .describe("The scores in the measure of the profile's `quality`."),
+});
+
+export const rolloutSchema = z
+  .object({
+    rollout_id: z.uuid().describe('The rollout.'),
+    status: z.enum(rolloutStatuses).describe('The status of the rollout.'),
+    paused: z.boolean().describe('Whether it begins no rerun for now.'),
+    reason: z
+      .string()
+      .nullable()
+      .describe('Why it is, or was, rolled back or cancelled; null otherwise.')
+      .meta({ examples: [null] }),
+    spec: rolloutRequestSchema.describe('What was asked for.'),
+    is_planned: z.boolean().describe('Whether every media was looked at: before, the counts still grow.'),
+    media: countsSchema.describe('The counts of all media of the rollout.'),
+    canary: countsSchema.nullable().describe('The counts of the canary; null without one.'),
+    gate: z
+      .object({
+        passed: z.boolean().describe('Whether the canary passed.'),
+        failures: z
+          .array(z.string())
+          .describe('The limits that it failed.')
+          .meta({ examples: [[]] }),
+      })
+      .nullable()
+      .describe('How the canary was judged; null before.'),
+    not_chosen: z
+      .record(z.string(), count)
+      .describe('Media that were found and not chosen, by why.')
+      .meta({ examples: [{ no_stream: 31, legal_hold: 2 }] }),
+    hours_today: z
+      .number()
+      .describe('Hours of the current day in UTC, by reruns that have ended.')
+      .meta({ examples: [11.5] }),
+    created_at: time.describe('When it was begun.'),
+    updated_at: time.describe('When it last changed.'),
+    finished_at: time
+      .nullable()
+      .describe('When it ended.')
+      .meta({ examples: [null] }),
+  })
+  .register(answers, { id: 'Rollout' });
+
+/** The body of `POST /api/rollouts`. */
+export const rolloutBodySchema = rolloutRequestSchema.register(bodies, { id: 'CreateRolloutRequest' });
+
+/** One rollout, with its last failures. */
+export const rolloutDetailsSchema = rolloutSchema
+  .extend({
+    failures: z
+      .array(
+        z.object({
+          hash: hashField,
+          job_id: jobIdField.nullable().describe('The job that failed; null where none was made.'),
+          reason: z
+            .string()
+            .describe('Why, in one word.')
+            .meta({ examples: ['corrupt_input'] }),
+        }),
+      )
+      .describe('The last media that failed.'),
+  })
+  .register(answers, { id: 'RolloutDetails' });
+
+export const rolloutListSchema = z
+  .object({
+    rollouts: z.array(rolloutSchema).describe('The rollouts, the newest first.'),
+    next_cursor: nextCursorField,
+  })
+  .register(answers, { id: 'RolloutList' });
 
 /** A rollout as callers see it. */
-export function rolloutToWire(rollout: Rollout): Wire<'Rollout'> {
+export function rolloutToWire(rollout: Rollout): z.output<typeof rolloutSchema> {
   const { id, status, isPaused, reason, spec, isPlanned, canary, verdict, skipped, hoursToday } = rollout;
   return {
     rollout_id: id,
@@ -23,7 +124,7 @@ export function rolloutToWire(rollout: Rollout): Wire<'Rollout'> {
   };
 }
 
-function countsToWire(counts: RolloutCounts): Wire<'Rollout'>['media'] {
+function countsToWire(counts: RolloutCounts): z.output<typeof countsSchema> {
   const { bytesBefore, bytesAfter, compared } = counts;
   return {
     ...itemCountsOf(counts),

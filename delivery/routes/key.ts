@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import { z } from 'zod';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import { cmcdHeaders, corsHeaders, preflightHandler } from '../cors.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { DataPlane } from '../data-plane/data-plane.ts';
 import { exposedHeaders, type KeyAccess } from '../keys/key-access.ts';
-import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { answers, type RouteDoc } from '#platform/http/route-doc.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 // `GET /api/key/{hash}` (C18.6 to C18.11, C19.3, C22.14 to C22.17): a content key for a playback token. `X-API-Key`
@@ -12,6 +13,27 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 /** A ClearKey licence request is a list of key ids: well below this. */
 const licenceRequestBytesMax = 16 * 1024;
+
+const licenceSchema = z
+  .object({
+    keys: z
+      .array(
+        z.object({
+          kty: z.literal('oct').describe('The kind of the key.'),
+          kid: z
+            .string()
+            .describe('The key id, base64url.')
+            .meta({ examples: ['R-S-S3rDe0FcjNFUVEFMog'] }),
+          k: z
+            .string()
+            .describe('The content key, base64url.')
+            .meta({ examples: ['AAECAwQFBgcICQoLDA0ODw'] }),
+        }),
+      )
+      .describe('The content key of the media.'),
+    type: z.literal('temporary').describe('Players do not store it.'),
+  })
+  .register(answers, { id: 'ClearKeyLicence' });
 
 const doc: RouteDoc = {
   tag: 'Playback',
@@ -27,7 +49,7 @@ const clearKeyDoc: RouteDoc = {
   ...doc,
   operationId: 'getClearKeyLicence',
   summary: 'Get the content key as a W3C ClearKey licence',
-  answers: { 200: { description: 'The licence.', schemas: ['ClearKeyLicence'] } },
+  answers: { 200: { description: 'The licence.', schemas: [licenceSchema] } },
 };
 const licenceRequestDoc: RouteDoc = {
   ...clearKeyDoc,

@@ -11,8 +11,8 @@ export const bodies = z.registry<{ id: string }>();
 
 interface DocumentedAnswer {
   readonly description: string;
-  /** Schemas of a JSON answer (names in api/wire/schemas.ts); the body matches one of them. */
-  readonly schemas?: readonly string[];
+  /** Schemas of a JSON answer, each with a name; the body matches one of them. */
+  readonly schemas?: readonly z.ZodType[];
   /** Content type of an answer that is not JSON. */
   readonly contentType?: string;
 }
@@ -32,7 +32,13 @@ export interface RouteDoc {
   /** The schema of the query; every parameter may be left out. */
   readonly query?: z.ZodObject;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: { readonly name: string; readonly isRequired: boolean; readonly example?: unknown };
+  readonly body?: {
+    /** It has a name. */
+    readonly schema: z.ZodType;
+    readonly isRequired: boolean;
+    /** By default made of the examples of the fields. */
+    readonly example?: unknown;
+  };
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   readonly problems: readonly RequestErrorCode[];
   /** What to do instead of a method that the address does not answer, by the method. */

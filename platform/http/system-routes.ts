@@ -19,6 +19,7 @@ const docOf = (
       summary,
       credential: 'none',
       answers: { 200: { description: 'Plain text.', contentType: 'text/plain' }, ...more },
+      path: { check: 'The dependency, such as `database`.' },
       // `/readyz/{check}` of a check that this server does not have.
       problems: operationId === 'getReadinessOf' ? ['not_found'] : [],
     },

@@ -899,233 +899,315 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        Job: components["schemas"]["ImageThumbnailJob"] | components["schemas"]["VideoCoverJob"] | components["schemas"]["VideoPreviewJob"] | components["schemas"]["VideoTranscodeJob"] | components["schemas"]["VideoFullJob"];
-        JobCreated: {
-            /** Format: uuid */
-            job_id: string;
-            hash: string;
-            /** @enum {string} */
-            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
-        };
-        JobCompleted: components["schemas"]["ImageThumbnailJobCompleted"] | components["schemas"]["VideoCoverJobCompleted"] | components["schemas"]["VideoPreviewJobCompleted"] | components["schemas"]["VideoTranscodeJobCompleted"] | components["schemas"]["VideoFullJobCompleted"];
         BatchAnswerJob: {
+            /** @description The status that the submission would be answered with alone. */
             status: number;
+            /** @description The job; absent for a submission that was refused. */
             job?: components["schemas"]["Job"] | components["schemas"]["JobCompleted"] | components["schemas"]["JobCreated"];
+            /** @description Why the submission was refused; absent otherwise. */
             problem?: components["schemas"]["Problem"];
         };
         BatchAnswer: {
+            /** @description One entry for each submission, in their order. */
             jobs: components["schemas"]["BatchAnswerJob"][];
         };
-        ListedJob: components["schemas"]["ImageThumbnailListedJob"] | components["schemas"]["VideoCoverListedJob"] | components["schemas"]["VideoPreviewListedJob"] | components["schemas"]["VideoTranscodeListedJob"] | components["schemas"]["VideoFullListedJob"];
-        JobList: {
-            jobs: components["schemas"]["ListedJob"][];
-            next_cursor: string | null;
+        BucketEventOutcomesJob: {
+            /**
+             * @description The key of the object.
+             * @example uploads/movie-1.mp4
+             */
+            key: string;
+            /**
+             * @description The version of the object, or else its ETag.
+             * @example 5d41402abc4b2a76
+             */
+            version: string;
+            /**
+             * @description Whether a job was made, found, or not made.
+             * @enum {string}
+             */
+            outcome: "submitted" | "existing" | "duplicate" | "ignored" | "refused";
+            /**
+             * @description The job; null for an event that was ignored or refused.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string | null;
+            /**
+             * @description Why it was ignored or refused; null otherwise.
+             * @example null
+             */
+            reason: string | null;
         };
-        RetryJob: {
-            /** Format: uuid */
-            job_id: string;
-            /** @enum {string} */
-            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
-            /** @enum {string} */
-            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
-            retry_of_job_id: string | null;
-        };
-        Retry: {
-            /** Format: uuid */
-            source_job_id: string;
-            /** @constant */
-            strategy: "retry_tasks";
-            jobs: components["schemas"]["RetryJob"][];
-        };
-        Rerun: {
-            /** Format: uuid */
-            job_id: string;
-            /** @enum {string} */
-            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
-            /** @enum {string} */
-            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
-            rerun_of_job_id: string | null;
+        BucketEventOutcomes: {
+            /** @description One for each event, in their order. */
+            jobs: components["schemas"]["BucketEventOutcomesJob"][];
         };
         CallbacksAttempt: {
+            /** @description Its number, from 1. */
             attempt: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it began.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string;
+            /**
+             * @description How long it took, in milliseconds.
+             * @example 84
+             */
             duration_ms: number;
+            /**
+             * @description The status of the answer; null without one.
+             * @example 204
+             */
             status_code: number | null;
+            /**
+             * @description What kept it from being delivered; null for an answer.
+             * @example null
+             */
             error: string | null;
         };
         Callbacks: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
+            /**
+             * @description Where the event goes; null for a job without a webhook.
+             * @example https://example.com/hooks/media
+             */
             callback_url: string | null;
+            /** @description How the webhook stands; null before the end. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /** @description The event; null until the job has ended, and without a `callback_url`. */
             event_id: string | null;
+            /**
+             * @description When it is tried next; null when it is not.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             next_attempt_at: string | null;
+            /** @description What each attempt sends, byte for byte; null without an event. */
             body: string | null;
+            /** @description The attempts so far, the oldest first. */
             attempts: components["schemas"]["CallbacksAttempt"][];
         };
+        ClearKeyLicenceKey: {
+            /**
+             * @description The kind of the key.
+             * @constant
+             */
+            kty: "oct";
+            /**
+             * @description The key id, base64url.
+             * @example R-S-S3rDe0FcjNFUVEFMog
+             */
+            kid: string;
+            /**
+             * @description The content key, base64url.
+             * @example AAECAwQFBgcICQoLDA0ODw
+             */
+            k: string;
+        };
+        ClearKeyLicence: {
+            /** @description The content key of the media. */
+            keys: components["schemas"]["ClearKeyLicenceKey"][];
+            /**
+             * @description Players do not store it.
+             * @constant
+             */
+            type: "temporary";
+        };
         ConsoleLinksImage: {
+            /**
+             * @description The key of the image.
+             * @example images/9e/photo-1/daf4f904f14ca0cd/small.webp
+             */
             key: string;
+            /**
+             * @description Where it is shown, relative to the server.
+             * @example /thumb/Zm9yLWV4YW1wbGUtb25seQ/aW1hZ2VzLzllL3Bob3RvLTEvc21hbGwud2VicA?exp=1789000200
+             */
             path: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the path is valid.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             expires_at: string;
         };
         ConsoleLinksPlayback: {
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The playback token.
+             * @example payload.signature
+             */
             token: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when it is valid.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             expires_at: string;
         };
         ConsoleLinks: {
+            /** @description One for each image that was asked for, in order. */
             images: components["schemas"]["ConsoleLinksImage"][];
+            /** @description The token of the stream; null where none was asked for. */
             playback: components["schemas"]["ConsoleLinksPlayback"] | null;
         };
-        MediaPlayback: {
-            master: string;
-            playlist: string;
-            manifest: string;
+        ImportError: {
+            /**
+             * @description The code of the error.
+             * @enum {string}
+             */
+            code: "host_not_allowed" | "address_refused" | "insecure_redirect" | "too_many_redirects" | "not_found" | "access_denied" | "bad_answer" | "too_large" | "unsupported" | "sha256_mismatch" | "unavailable" | "deadline_exceeded" | "key_exists";
+            /**
+             * @description What to do, for people.
+             * @example The server has no such file (404 or 410); correct the address.
+             */
+            message: string;
+            /**
+             * @description The status of the server's answer that decided it; null without one.
+             * @example 404
+             */
+            http_status: number | null;
         };
-        MediaRevision: {
-            revision: string;
-            /** Format: uuid */
-            job_id: string;
-            /** @enum {string} */
-            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
-            /** Format: date-time */
-            created_at: string;
+        Import: {
+            /**
+             * Format: uuid
+             * @description The import.
+             */
+            import_id: string;
+            /**
+             * @description The status of the import.
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            /**
+             * @description The address without its query, which may be a signature.
+             * @example https://media.example.com/movie-1.mp4
+             */
+            url: string;
+            /**
+             * @description The name of the file.
+             * @example movie-1.mp4
+             */
+            name: string;
+            /**
+             * @description The key of the object, for submissions once the import has completed.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
-            source_etag: string | null;
-            profile: string;
-            tool_version: string | null;
-            bytes: number | null;
-            objects: number | null;
-            current: boolean;
-            playlist: string;
-            manifest: string;
-            tracks: string[];
-        };
-        MediaImage: {
-            /** Format: uuid */
-            job_id: string;
-            key: string;
-        };
-        MediaJob: {
-            /** Format: uuid */
-            job_id: string;
-            /** @enum {string} */
-            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
-            /** @enum {string} */
-            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
-            /** Format: date-time */
-            created_at: string;
-        };
-        Media: {
-            hash: string;
-            /** @enum {string} */
-            status: "live" | "deleting" | "deleted";
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            updated_at: string;
-            expires_at: string | null;
-            legal_hold: boolean;
+            /**
+             * @description Bytes stored so far.
+             * @example 8388608
+             */
             bytes: number;
-            objects: number;
-            kid: string | null;
-            current: string | null;
-            playback: components["schemas"]["MediaPlayback"] | null;
-            /** @enum {string} */
-            playback_mode: "open" | "signed";
-            playback_generation: number;
-            revisions: components["schemas"]["MediaRevision"][];
-            images: components["schemas"]["MediaImage"][];
-            jobs: components["schemas"]["MediaJob"][];
-            deletion: components["schemas"]["MediaDeletion"] | null;
-        };
-        ListedMedia: {
-            hash: string;
-            /** @enum {string} */
-            status: "live" | "deleting" | "deleted";
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            updated_at: string;
-            expires_at: string | null;
-            legal_hold: boolean;
-            bytes: number;
-            objects: number;
-        };
-        MediaList: {
-            media: components["schemas"]["ListedMedia"][];
-            next_cursor: string | null;
-        };
-        MediaFilesFile: {
-            key: string;
-            size: number;
-            etag: string;
+            /**
+             * @description The size of the file in bytes; null before the first answer, and where the server does not say.
+             * @example 9437184
+             */
+            size: number | null;
+            /**
+             * @description The media type that the server says.
+             * @example video/mp4
+             */
+            content_type: string | null;
+            /**
+             * @description The announced SHA-256, else the measured one where one attempt fetched the whole file; in hex.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
             sha256: string | null;
-            /** Format: date-time */
-            last_modified: string;
+            /**
+             * @description The ETag of the object, once the import has completed.
+             * @example null
+             */
+            etag: string | null;
+            /**
+             * @description Why it failed; null otherwise.
+             * @example null
+             */
+            error: components["schemas"]["ImportError"] | null;
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it fails unless it has ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            deadline_at: string;
+            /**
+             * @description When it ended.
+             * @example null
+             */
+            ended_at: string | null;
         };
-        MediaFiles: {
-            files: components["schemas"]["MediaFilesFile"][];
+        ImportList: {
+            /** @description The imports, the newest first. */
+            imports: components["schemas"]["Import"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
             next_cursor: string | null;
         };
-        PlaybackDaysDay: {
-            /** Format: date */
-            day: string;
-            requests: number;
-            sessions: number;
-            starved_share: number;
-            median_throughput_kbps: number | null;
-        };
-        PlaybackDays: {
-            days: components["schemas"]["PlaybackDaysDay"][];
-        };
-        MediaDeletionReceipt: {
-            /** @constant */
-            v: 1;
-            /** Format: uuid */
-            deletion_id: string;
-            hash: string;
-            /** @enum {string} */
-            reason: "request" | "expiry";
-            /** Format: date-time */
-            requested_at: string;
-            /** Format: date-time */
-            finished_at: string;
-            objects: number;
-            bytes: number;
-            objects_sha256: string;
-            kid: string | null;
-            signature: string;
-        };
-        MediaDeletion: {
-            /** Format: uuid */
-            deletion_id: string;
-            hash: string;
-            /** @enum {string} */
-            status: "deleting" | "deleted";
-            /** @enum {string} */
-            reason: "request" | "expiry";
-            /** Format: date-time */
-            requested_at: string;
-            finished_at: string | null;
-            objects_total: number | null;
-            objects_left: number | null;
-            bytes: number | null;
-            kid: string | null;
-            purge_paths: string[];
-            receipt: components["schemas"]["MediaDeletionReceipt"] | null;
-        };
+        Job: components["schemas"]["ImageThumbnailJob"] | components["schemas"]["VideoCoverJob"] | components["schemas"]["VideoPreviewJob"] | components["schemas"]["VideoTranscodeJob"] | components["schemas"]["VideoFullJob"];
         JobChunksChunk: {
+            /**
+             * @description How many frames it has.
+             * @example 1800
+             */
             frames: number;
+            /** @description Whether it is encoded. */
             finished: boolean;
         };
         JobChunks: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
+            /** @description The chunks in their order; null for a job in one piece, and where they are not known. */
             chunks: components["schemas"]["JobChunksChunk"][] | null;
+        };
+        JobCompleted: components["schemas"]["ImageThumbnailJobCompleted"] | components["schemas"]["VideoCoverJobCompleted"] | components["schemas"]["VideoPreviewJobCompleted"] | components["schemas"]["VideoTranscodeJobCompleted"] | components["schemas"]["VideoFullJobCompleted"];
+        JobCreated: {
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
+            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+        };
+        JobList: {
+            /** @description The jobs, the newest first. */
+            jobs: components["schemas"]["ListedJob"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
+            next_cursor: string | null;
         };
         JobTimelineAttemptUnitStep: {
             /** @enum {string} */
@@ -1144,116 +1226,867 @@ export interface components {
             steps: components["schemas"]["JobTimelineAttemptUnitStep"][];
         };
         JobTimelineAttempt: {
+            /** @description The number of the attempt, from 1. */
             attempt: number;
+            /**
+             * @description The process that ran it, or `kubernetes`; the pods of its units are beside them.
+             * @example worker-1:7
+             */
             worker: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             claimed_at: string;
+            /**
+             * @description When it ended; null while it runs.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             ended_at: string | null;
+            /**
+             * @description How long it took, in milliseconds; null while it runs.
+             * @example 151000
+             */
             duration_ms: number | null;
+            /** @description How it ended: `retried` counts as a failure, `disrupted` does not; null while it runs. */
             result: ("completed" | "failed" | "cancelled" | "retried" | "disrupted") | null;
+            /**
+             * @description The error that ended it; null without one.
+             * @example null
+             */
             code: ("source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal") | null;
+            /**
+             * @description Processor time of the steps where it is known, in milliseconds; null: not known.
+             * @example 151000
+             */
             processor_ms: number | null;
+            /** @description Its units in the order of their starts, once it has ended. */
             units: components["schemas"]["JobTimelineAttemptUnit"][];
+            /**
+             * @description How many further units it had.
+             * @example 0
+             */
             units_left_out: number;
         };
         JobTimelineUsage: {
+            /**
+             * @description Milliseconds; null: not known.
+             * @example 151000
+             */
             duration_ms: number | null;
+            /**
+             * @description Processor time in milliseconds; null: not known.
+             * @example 151000
+             */
             processor_ms: number | null;
+            /**
+             * @description The size of the source in bytes; null: not known.
+             * @example 48000000
+             */
             source_bytes: number | null;
+            /**
+             * @description The size of the results in bytes; null: not known.
+             * @example 48000000
+             */
             result_bytes: number | null;
         };
         JobTimeline: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
+            /**
+             * @description The RunnerPool.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             accepted_at: string;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
+            /** @description The attempts that were claimed, in their order. */
             attempts: components["schemas"]["JobTimelineAttempt"][];
+            /** @description What all attempts took, as far as it is known. */
             usage: components["schemas"]["JobTimelineUsage"];
+        };
+        ListedJob: components["schemas"]["ImageThumbnailListedJob"] | components["schemas"]["VideoCoverListedJob"] | components["schemas"]["VideoPreviewListedJob"] | components["schemas"]["VideoTranscodeListedJob"] | components["schemas"]["VideoFullListedJob"];
+        ListedMedia: {
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description Whether it is there, being deleted, or deleted.
+             * @enum {string}
+             */
+            status: "live" | "deleting" | "deleted";
+            /**
+             * Format: date-time
+             * @description When its first job was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * @description When it is deleted without a request; null: never.
+             * @example null
+             */
+            expires_at: string | null;
+            /** @description Whether nothing of it may be deleted. */
+            legal_hold: boolean;
+            /**
+             * @description Bytes of the objects that the results of its jobs name.
+             * @example 183224019
+             */
+            bytes: number;
+            /**
+             * @description How many objects the results of its jobs name.
+             * @example 412
+             */
+            objects: number;
+        };
+        MediaPlayback: {
+            /**
+             * @description The path of the HLS playlist of whatever revision is current.
+             * @example /stream/movie-1/master.m3u8
+             */
+            master: string;
+            /**
+             * @description The path of the HLS playlist of the revision.
+             * @example /stream/movie-1/9f86d081884c7d65/master.m3u8
+             */
+            playlist: string;
+            /**
+             * @description The path of the DASH manifest of the revision.
+             * @example /stream/movie-1/9f86d081884c7d65/manifest.mpd
+             */
+            manifest: string;
+        };
+        MediaRevision: {
+            /**
+             * @description The revision.
+             * @example 9f86d081884c7d65
+             */
+            revision: string;
+            /**
+             * Format: uuid
+             * @description The job that made it.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * Format: date-time
+             * @description When the job was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description The key of its source.
+             * @example uploads/movie-1.mp4
+             */
+            source: string;
+            /**
+             * @description The ETag of the source object that it was made of; null where it is not known.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
+            source_etag: string | null;
+            /**
+             * @description The encoding profile.
+             * @example default
+             */
+            profile: string;
+            /**
+             * @description The version of the service that made it; null where it recorded none.
+             * @example 1.4.0
+             */
+            tool_version: string | null;
+            /**
+             * @description Bytes of its objects; null: not known.
+             * @example 183224019
+             */
+            bytes: number | null;
+            /**
+             * @description How many objects it has; null: not known.
+             * @example 412
+             */
+            objects: number | null;
+            /** @description Whether it is the revision that `playback.master` leads to. */
+            current: boolean;
+            /**
+             * @description The path of the HLS playlist of the revision.
+             * @example /stream/movie-1/9f86d081884c7d65/master.m3u8
+             */
+            playlist: string;
+            /**
+             * @description The path of the DASH manifest of the revision.
+             * @example /stream/movie-1/9f86d081884c7d65/manifest.mpd
+             */
+            manifest: string;
+            /**
+             * @description The ids of its tracks.
+             * @example [
+             *       "r720_h264",
+             *       "audio_en_aac_2ch"
+             *     ]
+             */
+            tracks: string[];
+        };
+        MediaImage: {
+            /**
+             * Format: uuid
+             * @description The job that made it.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The key of the image, for `/thumb`.
+             * @example videos/c3/movie-1/9f86d081884c7d65/cover.jpg
+             */
+            key: string;
+        };
+        MediaJob: {
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
+            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+        };
+        Media: {
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description Whether it is there, being deleted, or deleted.
+             * @enum {string}
+             */
+            status: "live" | "deleting" | "deleted";
+            /**
+             * Format: date-time
+             * @description When its first job was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            updated_at: string;
+            /**
+             * @description When it is deleted without a request; null: never.
+             * @example null
+             */
+            expires_at: string | null;
+            /** @description Whether nothing of it may be deleted. */
+            legal_hold: boolean;
+            /**
+             * @description Bytes of the objects that the results of its jobs name.
+             * @example 183224019
+             */
+            bytes: number;
+            /**
+             * @description How many objects the results of its jobs name.
+             * @example 412
+             */
+            objects: number;
+            /**
+             * @description The key id of its content key; null where it has none.
+             * @example 9a04f07998404286ab92e65be0885f95
+             */
+            kid: string | null;
+            /**
+             * @description The revision that `playback.master` leads to; null without a stream.
+             * @example 9f86d081884c7d65
+             */
+            current: string | null;
+            /** @description Where it plays, in a signed media with `{ticket}` in place of a ticket; null without a stream. */
+            playback: components["schemas"]["MediaPlayback"] | null;
+            /**
+             * @description Whether `/stream` plays it, or `/s` by tickets alone.
+             * @enum {string}
+             */
+            playback_mode: "open" | "signed";
+            /**
+             * @description Tickets of a lower one are withdrawn.
+             * @example 0
+             */
+            playback_generation: number;
+            /** @description Its revisions with a stream, of the newest 50 outputs. */
+            revisions: components["schemas"]["MediaRevision"][];
+            /** @description The images of the newest 50 outputs. */
+            images: components["schemas"]["MediaImage"][];
+            /** @description The newest 100 jobs. */
+            jobs: components["schemas"]["MediaJob"][];
+            /**
+             * @description Its deletion; null unless one was requested.
+             * @example null
+             */
+            deletion: components["schemas"]["MediaDeletion"] | null;
+        };
+        MediaDeletionReceipt: {
+            /**
+             * @description The version of the form.
+             * @constant
+             */
+            v: 1;
+            /**
+             * Format: uuid
+             * @description The deletion.
+             */
+            deletion_id: string;
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description Why it was deleted.
+             * @enum {string}
+             */
+            reason: "request" | "expiry";
+            /**
+             * Format: date-time
+             * @description When it was requested.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            requested_at: string;
+            /**
+             * Format: date-time
+             * @description When nothing was left.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            finished_at: string;
+            /**
+             * @description How many objects were deleted.
+             * @example 412
+             */
+            objects: number;
+            /**
+             * @description How many bytes they had.
+             * @example 183224019
+             */
+            bytes: number;
+            /**
+             * @description SHA-256 of the list of the objects, in hex.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
+            objects_sha256: string;
+            /**
+             * @description The key id of the content key that was destroyed; null where there was none.
+             * @example 9a04f07998404286ab92e65be0885f95
+             */
+            kid: string | null;
+            /**
+             * @description HMAC-SHA256 of the receipt in canonical JSON, in hex.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
+            signature: string;
+        };
+        MediaDeletion: {
+            /**
+             * Format: uuid
+             * @description The deletion.
+             */
+            deletion_id: string;
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description Whether something is left.
+             * @enum {string}
+             */
+            status: "deleting" | "deleted";
+            /**
+             * @description Why it was deleted.
+             * @enum {string}
+             */
+            reason: "request" | "expiry";
+            /**
+             * Format: date-time
+             * @description When it was requested.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            requested_at: string;
+            /**
+             * @description When nothing was left.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            finished_at: string | null;
+            /**
+             * @description How many objects there were; null until they were listed.
+             * @example 412
+             */
+            objects_total: number | null;
+            /**
+             * @description How many objects are left; null until they were listed.
+             * @example 0
+             */
+            objects_left: number | null;
+            /**
+             * @description How many bytes they have; null until they were listed.
+             * @example 183224019
+             */
+            bytes: number | null;
+            /**
+             * @description The key id of the content key that was destroyed; null where there was none.
+             * @example 9a04f07998404286ab92e65be0885f95
+             */
+            kid: string | null;
+            /**
+             * @description The paths that a CDN must purge; `*` stands for one segment, at the end for everything below.
+             * @example [
+             *       "/stream/movie-1/*"
+             *     ]
+             */
+            purge_paths: string[];
+            /** @description The signed receipt, once nothing is left. */
+            receipt: components["schemas"]["MediaDeletionReceipt"] | null;
+        };
+        MediaFilesFile: {
+            /**
+             * @description The key of the object in the media bucket.
+             * @example videos/c3/movie-1/9f86d081884c7d65/cover.jpg
+             */
+            key: string;
+            /**
+             * @description The size in bytes.
+             * @example 48112
+             */
+            size: number;
+            /**
+             * @description The ETag of the object.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
+            etag: string;
+            /**
+             * @description SHA-256 of the bytes in hex; null where it is not known.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
+            sha256: string | null;
+            /**
+             * Format: date-time
+             * @description When it was written.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            last_modified: string;
+        };
+        MediaFiles: {
+            /** @description The objects in the order of their keys. */
+            files: components["schemas"]["MediaFilesFile"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        MediaList: {
+            /** @description The media. */
+            media: components["schemas"]["ListedMedia"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        PlaybackDaysDay: {
+            /**
+             * Format: date
+             * @description The day in UTC.
+             * @example 2026-11-24
+             */
+            day: string;
+            /**
+             * @description Requests by players that said their state.
+             * @example 8412
+             */
+            requests: number;
+            /**
+             * @description An estimate of how many sessions there were.
+             * @example 131
+             */
+            sessions: number;
+            /**
+             * @description The share of requests after the buffer ran empty: 0 to 1.
+             * @example 0.007
+             */
+            starved_share: number;
+            /**
+             * @description The median throughput in kilobits a second; null where no player said it.
+             * @example 18300
+             */
+            median_throughput_kbps: number | null;
+        };
+        PlaybackDays: {
+            /** @description The days, the newest first. */
+            days: components["schemas"]["PlaybackDaysDay"][];
         };
         PoolListPoolReason: {
             /** @enum {string} */
             code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
             message: string;
+            /**
+             * @description How many jobs wait for it.
+             * @example 3
+             */
             jobs: number;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The oldest of them.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
         };
         PoolListPool: {
+            /**
+             * @description The RunnerPool.
+             * @example default
+             */
             name: string;
+            /** @description The queue that it serves; null for a pool that only some jobs ask for. */
             queue: ("default" | "video:large") | null;
+            /**
+             * @description How many jobs run.
+             * @example 2
+             */
             running: number;
+            /**
+             * @description How many of the counted jobs wait.
+             * @example 3
+             */
             waiting: number;
+            /**
+             * @description When the oldest waiting job was accepted; null where none waits.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             oldest_waiting_at: string | null;
+            /** @description Why they wait, what most of them wait for first. */
             reasons: components["schemas"]["PoolListPoolReason"][];
         };
         PoolList: {
+            /** @description The pools of the queues, then others that jobs ask for. */
             pools: components["schemas"]["PoolListPool"][];
+            /**
+             * @description Counting stops at this many waiting jobs per queue.
+             * @example 2000
+             */
             counted_max: number;
         };
-        ProfileListProfile: {
-            name: string;
-            /** @enum {string} */
-            origin: "built_in" | "configuration" | "cluster";
-            digest: string;
-            rungs: number;
-            codecs: ("h264" | "hevc" | "av1")[];
+        ProblemError: {
+            /** @description A JSON Pointer to the field at fault; empty for the whole body. */
+            pointer: string;
+            /** @description The kind of the fault, one word for programs. */
+            code: string;
+            /** @description What is expected of the field. */
+            detail: string;
         };
-        ProfileListRule: {
-            profile: string;
-            source_prefix: string | null;
-            source_bytes_min: number | null;
-            source_bytes_max: number | null;
-        };
-        ProfileList: {
-            profiles: components["schemas"]["ProfileListProfile"][];
-            rules: components["schemas"]["ProfileListRule"][];
+        Problem: {
+            /** @description The address of what the documents say of the code. */
+            type: string;
+            /** @description What the code means. */
+            title: string;
+            /** @description The status of the answer. */
+            status: number;
+            /** @description What is wrong, and what to do, for people. */
+            detail: string;
+            /** @description The path of the request. */
+            instance: string;
+            /**
+             * @description The code of the problem, one word for programs.
+             * @enum {string}
+             */
+            code: "invalid_json" | "invalid_request" | "unsupported_media_type" | "body_too_large" | "source_missing" | "source_too_large" | "unauthorized" | "forbidden" | "not_found" | "media_deleted" | "method_not_allowed" | "not_retryable" | "conflict" | "upload_conflict" | "upload_mismatch" | "unsupported" | "not_configured" | "rate_limited" | "unreadable_image" | "busy" | "internal_error";
+            /** @description The id of the request in traces and logs. */
+            trace_id: string;
+            /** @description Every field at fault; absent for problems without fields. */
+            errors?: components["schemas"]["ProblemError"][];
         };
         Profile: {
+            /**
+             * @description The name of the profile.
+             * @example default
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Where it is from: a MediaProfile of the cluster, `MEDIA_PROFILES`, or the service itself.
+             * @enum {string}
+             */
             origin: "built_in" | "configuration" | "cluster";
+            /**
+             * @description SHA-256 of all that the profile decides: another digest, other streams.
+             * @example 6ea3bb33a5eeb0c7a2bcbf0e0a7c0fd65bd1b9cc8c1bcf9b2b6bb5a0f1f4f2aa
+             */
             digest: string;
+            /**
+             * @description How many rungs its ladder has.
+             * @example 5
+             */
             rungs: number;
+            /** @description The codecs of its ladder. */
             codecs: ("h264" | "hevc" | "av1")[];
+            /**
+             * @description The profile as a value of `MEDIA_PROFILES`.
+             * @example profiles:
+             *       default: …
+             */
             yaml: string;
         };
         ProfileCheckFault: {
+            /**
+             * @description The MediaProfile; null in a value of `MEDIA_PROFILES`.
+             * @example null
+             */
             profile: string | null;
+            /**
+             * @description The field at fault; empty for a fault of the whole text.
+             * @example profiles.small.crf
+             */
             field: string;
+            /**
+             * @description What is expected of it.
+             * @example must be at most 51
+             */
             detail: string;
+            /**
+             * @description The line, from 1; null where it is not known.
+             * @example 3
+             */
             line: number | null;
         };
         ProfileCheckProfileLadder: {
+            /**
+             * @description The id of the track.
+             * @example r720_h264
+             */
             track: string;
-            /** @enum {string} */
+            /**
+             * @description The codec.
+             * @enum {string}
+             */
             codec: "h264" | "hevc" | "av1";
-            /** @enum {string} */
+            /**
+             * @description The dynamic range.
+             * @enum {string}
+             */
             range: "sdr" | "pq" | "hlg";
+            /**
+             * @description The width in pixels.
+             * @example 1280
+             */
             width: number;
+            /**
+             * @description The height in pixels.
+             * @example 720
+             */
             height: number;
+            /**
+             * @description The cap of the bitrate, in bits a second.
+             * @example 3000000
+             */
             bitrate_max: number;
+            /**
+             * @description How many bytes it has at most, by that cap.
+             * @example 225000000
+             */
             bytes_max: number;
+            /** @description Whether playback starts with it. */
             is_first: boolean;
         };
         ProfileCheckProfileAudio: {
+            /**
+             * @description The bitrate in bits a second.
+             * @example 128000
+             */
             bitrate: number;
+            /**
+             * @description How many bytes it has at most.
+             * @example 9600000
+             */
             bytes_max: number;
         };
         ProfileCheckProfile: {
+            /**
+             * @description The name of the profile.
+             * @example default
+             */
             name: string;
+            /**
+             * @description SHA-256 of all that the profile decides: another digest, other streams.
+             * @example 6ea3bb33a5eeb0c7a2bcbf0e0a7c0fd65bd1b9cc8c1bcf9b2b6bb5a0f1f4f2aa
+             */
             digest: string;
+            /** @description The rungs that the source gets. */
             ladder: components["schemas"]["ProfileCheckProfileLadder"][];
+            /** @description One stereo track. */
             audio: components["schemas"]["ProfileCheckProfileAudio"];
+            /**
+             * @description Bytes of all rungs and one stereo track, by the caps of their bitrates: constant quality mostly needs less.
+             * @example 525000000
+             */
             bytes_max: number;
         };
         ProfileCheck: {
+            /** @description Whether the text has no fault. */
             valid: boolean;
+            /** @description Every fault of the text. */
             faults: components["schemas"]["ProfileCheckFault"][];
+            /** @description What each profile of the text would make of the source; empty where there are faults. */
             profiles: components["schemas"]["ProfileCheckProfile"][];
         };
-        /** @description Which media; left out: every media with a stream. */
+        ProfileListProfile: {
+            /**
+             * @description The name of the profile.
+             * @example default
+             */
+            name: string;
+            /**
+             * @description Where it is from: a MediaProfile of the cluster, `MEDIA_PROFILES`, or the service itself.
+             * @enum {string}
+             */
+            origin: "built_in" | "configuration" | "cluster";
+            /**
+             * @description SHA-256 of all that the profile decides: another digest, other streams.
+             * @example 6ea3bb33a5eeb0c7a2bcbf0e0a7c0fd65bd1b9cc8c1bcf9b2b6bb5a0f1f4f2aa
+             */
+            digest: string;
+            /**
+             * @description How many rungs its ladder has.
+             * @example 5
+             */
+            rungs: number;
+            /** @description The codecs of its ladder. */
+            codecs: ("h264" | "hevc" | "av1")[];
+        };
+        ProfileListRule: {
+            /**
+             * @description The profile that it chooses.
+             * @example default
+             */
+            profile: string;
+            /**
+             * @description The first characters of the key of the source; null: any.
+             * @example phones/
+             */
+            source_prefix: string | null;
+            /**
+             * @description The smallest source in bytes; null: any.
+             * @example null
+             */
+            source_bytes_min: number | null;
+            /**
+             * @description The largest source in bytes; null: any.
+             * @example null
+             */
+            source_bytes_max: number | null;
+        };
+        ProfileList: {
+            /** @description The profiles. */
+            profiles: components["schemas"]["ProfileListProfile"][];
+            /** @description Which source gets which profile; the first that fits decides, else `default`. */
+            rules: components["schemas"]["ProfileListRule"][];
+        };
+        Rerun: {
+            /**
+             * Format: uuid
+             * @description The new job, or an equal rerun that is active.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
+            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /**
+             * @description The job that is made again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            rerun_of_job_id: string | null;
+        };
+        RetryJob: {
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
+            status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /**
+             * @description The failed job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            retry_of_job_id: string | null;
+        };
+        Retry: {
+            /**
+             * Format: uuid
+             * @description The failed job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            source_job_id: string;
+            /**
+             * @description Only what failed is made again.
+             * @constant
+             */
+            strategy: "retry_tasks";
+            /** @description The new jobs, and equal ones that existed. */
+            jobs: components["schemas"]["RetryJob"][];
+        };
         RolloutSpecWhich: {
             /** @description The first characters of the hash. */
             hash_prefix?: string;
@@ -1267,7 +2100,6 @@ export interface components {
             /** @description Streams that this version made; then also those that `to_profile` made. */
             tool_version?: string;
         };
-        /** @description How much may be made at once, and in a day. */
         RolloutSpecBudget: {
             /**
              * @description Reruns at once.
@@ -1277,7 +2109,6 @@ export interface components {
             /** @description The time that reruns may run on a day in UTC, added up. Left out: no limit. */
             hours_per_day?: number;
         };
-        /** @description Made first; what fails its gate is rolled back. */
         RolloutSpecCanary: {
             /** @description Of the media; one at least. */
             share: number;
@@ -1292,20 +2123,47 @@ export interface components {
             min_score?: number;
         };
         RolloutSpec: {
+            /** @description Which media; left out: every media with a stream. */
             which: components["schemas"]["RolloutSpecWhich"];
             /** @description The profile that makes them again, as it is when the rollout begins. */
             to_profile: string;
+            /** @description How much may be made at once, and in a day. */
             budget: components["schemas"]["RolloutSpecBudget"];
+            /** @description Made first; what fails its gate is rolled back. */
             canary?: components["schemas"]["RolloutSpecCanary"];
         };
         RolloutMediaBytes: {
+            /**
+             * @description Bytes of the earlier streams.
+             * @example 7200000000
+             */
             before: number;
+            /**
+             * @description Bytes of the new streams.
+             * @example 4100000000
+             */
             after: number;
+            /**
+             * @description The difference; negative where they grew.
+             * @example 3100000000
+             */
             saved: number;
         };
         RolloutMediaScore: {
+            /**
+             * @description The mean score of what was made; null without one.
+             * @example 94.2
+             */
             mean: number | null;
+            /**
+             * @description The mean score of the earlier streams, of media that have both; null without one.
+             * @example 94.2
+             */
             before: number | null;
+            /**
+             * @description The mean score of the new streams, of media that have both; null without one.
+             * @example 94.2
+             */
             after: number | null;
         };
         RolloutMedia: {
@@ -1323,682 +2181,1592 @@ export interface components {
             rolled_back: number;
             /** @description Media that could not be rolled back. */
             kept: number;
+            /** @description The sizes of the streams that were made, where both are known. */
             bytes: components["schemas"]["RolloutMediaBytes"];
+            /** @description The scores in the measure of the profile's `quality`. */
             score: components["schemas"]["RolloutMediaScore"];
         };
         RolloutGate: {
+            /** @description Whether the canary passed. */
             passed: boolean;
+            /**
+             * @description The limits that it failed.
+             * @example []
+             */
             failures: string[];
         };
         Rollout: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The rollout.
+             */
             rollout_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the rollout.
+             * @enum {string}
+             */
             status: "canary" | "running" | "cancelling" | "rolling_back" | "completed" | "cancelled" | "rolled_back";
+            /** @description Whether it begins no rerun for now. */
             paused: boolean;
+            /**
+             * @description Why it is, or was, rolled back or cancelled; null otherwise.
+             * @example null
+             */
             reason: string | null;
+            /** @description What was asked for. */
             spec: components["schemas"]["RolloutSpec"];
+            /** @description Whether every media was looked at: before, the counts still grow. */
             is_planned: boolean;
+            /** @description The counts of all media of the rollout. */
             media: components["schemas"]["RolloutMedia"];
+            /** @description The counts of the canary; null without one. */
             canary: components["schemas"]["RolloutMedia"] | null;
+            /** @description How the canary was judged; null before. */
             gate: components["schemas"]["RolloutGate"] | null;
+            /**
+             * @description Media that were found and not chosen, by why.
+             * @example {
+             *       "no_stream": 31,
+             *       "legal_hold": 2
+             *     }
+             */
             not_chosen: Record<string, never>;
+            /**
+             * @description Hours of the current day in UTC, by reruns that have ended.
+             * @example 11.5
+             */
             hours_today: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /**
+             * @description When it ended.
+             * @example null
+             */
             finished_at: string | null;
         };
         RolloutDetailsFailure: {
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The job that failed; null where none was made.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string | null;
+            /**
+             * @description Why, in one word.
+             * @example corrupt_input
+             */
             reason: string;
         };
         RolloutDetails: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The rollout.
+             */
             rollout_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the rollout.
+             * @enum {string}
+             */
             status: "canary" | "running" | "cancelling" | "rolling_back" | "completed" | "cancelled" | "rolled_back";
+            /** @description Whether it begins no rerun for now. */
             paused: boolean;
+            /**
+             * @description Why it is, or was, rolled back or cancelled; null otherwise.
+             * @example null
+             */
             reason: string | null;
+            /** @description What was asked for. */
             spec: components["schemas"]["RolloutSpec"];
+            /** @description Whether every media was looked at: before, the counts still grow. */
             is_planned: boolean;
+            /** @description The counts of all media of the rollout. */
             media: components["schemas"]["RolloutMedia"];
+            /** @description The counts of the canary; null without one. */
             canary: components["schemas"]["RolloutMedia"] | null;
+            /** @description How the canary was judged; null before. */
             gate: components["schemas"]["RolloutGate"] | null;
+            /**
+             * @description Media that were found and not chosen, by why.
+             * @example {
+             *       "no_stream": 31,
+             *       "legal_hold": 2
+             *     }
+             */
             not_chosen: Record<string, never>;
+            /**
+             * @description Hours of the current day in UTC, by reruns that have ended.
+             * @example 11.5
+             */
             hours_today: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /**
+             * @description When it ended.
+             * @example null
+             */
             finished_at: string | null;
+            /** @description The last media that failed. */
             failures: components["schemas"]["RolloutDetailsFailure"][];
         };
         RolloutList: {
+            /** @description The rollouts, the newest first. */
             rollouts: components["schemas"]["Rollout"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
             next_cursor: string | null;
         };
         UploadPart: {
+            /** @description Its number, from 1. */
             number: number;
+            /**
+             * @description Its size in bytes.
+             * @example 8388608
+             */
             size: number;
+            /**
+             * @description Where its bytes are sent to with PUT, without a further credential.
+             * @example https://s3.example.com/…
+             */
             url: string;
+            /** @description Whether it is stored with its whole size. */
             uploaded: boolean;
+            /**
+             * @description The ETag of the part; null until it is stored.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             etag: string | null;
         };
         Upload: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The upload.
+             */
             upload_id: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the upload; only an open one takes parts.
+             * @enum {string}
+             */
             status: "open" | "completing" | "completed" | "aborted" | "expired";
+            /**
+             * @description Why it was aborted; null otherwise.
+             * @example null
+             */
             reason: ("deleted" | "unsupported" | "size_mismatch" | "sha256_mismatch" | "parts_lost") | null;
+            /**
+             * @description The key of the object, for submissions.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description The name of the file.
+             * @example movie-1.mp4
+             */
             name: string;
+            /**
+             * @description The size of the file in bytes.
+             * @example 8388608
+             */
             size: number;
+            /**
+             * @description The media type that was announced.
+             * @example video/mp4
+             */
             content_type: string | null;
+            /**
+             * @description The SHA-256 of the whole file that was announced, in hex.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
             sha256: string | null;
+            /**
+             * @description The ETag of the object, once the upload has completed.
+             * @example null
+             */
             etag: string | null;
+            /**
+             * @description The size of every part but the last, in bytes.
+             * @example 8388608
+             */
             part_size: number;
+            /** @description At most 1,000 parts, while the upload is open. */
             parts: components["schemas"]["UploadPart"][];
+            /**
+             * @description The `part_from` of the next page of parts; null on the last.
+             * @example null
+             */
             next_part: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it is aborted unless it has completed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             expires_at: string;
         };
-        ImportError: {
-            /** @enum {string} */
-            code: "host_not_allowed" | "address_refused" | "insecure_redirect" | "too_many_redirects" | "not_found" | "access_denied" | "bad_answer" | "too_large" | "unsupported" | "sha256_mismatch" | "unavailable" | "deadline_exceeded" | "key_exists";
-            message: string;
-            http_status: number | null;
-        };
-        Import: {
-            /** Format: uuid */
-            import_id: string;
-            /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
-            url: string;
-            name: string;
-            source: string;
-            bytes: number;
-            size: number | null;
-            content_type: string | null;
-            sha256: string | null;
-            etag: string | null;
-            error: components["schemas"]["ImportError"] | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            deadline_at: string;
-            ended_at: string | null;
-        };
-        ImportList: {
-            imports: components["schemas"]["Import"][];
-            next_cursor: string | null;
-        };
-        BucketEventOutcomesJob: {
-            key: string;
-            version: string;
-            /** @enum {string} */
-            outcome: "submitted" | "existing" | "duplicate" | "ignored" | "refused";
-            job_id: string | null;
-            reason: string | null;
-        };
-        BucketEventOutcomes: {
-            jobs: components["schemas"]["BucketEventOutcomesJob"][];
-        };
-        ClearKeyLicenceKey: {
-            /** @constant */
-            kty: "oct";
-            kid: string;
-            k: string;
-        };
-        ClearKeyLicence: {
-            keys: components["schemas"]["ClearKeyLicenceKey"][];
-            /** @constant */
-            type: "temporary";
-        };
         WebhookEvent: components["schemas"]["ImageThumbnailWebhookEvent"] | components["schemas"]["VideoCoverWebhookEvent"] | components["schemas"]["VideoPreviewWebhookEvent"] | components["schemas"]["VideoTranscodeWebhookEvent"] | components["schemas"]["VideoFullWebhookEvent"];
-        ProblemError: {
-            pointer: string;
-            code: string;
-            detail: string;
-        };
-        Problem: {
-            type: string;
-            title: string;
-            status: number;
-            detail: string;
-            instance: string;
-            /** @enum {string} */
-            code: "invalid_json" | "invalid_request" | "unsupported_media_type" | "body_too_large" | "source_missing" | "source_too_large" | "unauthorized" | "forbidden" | "not_found" | "media_deleted" | "method_not_allowed" | "not_retryable" | "conflict" | "upload_conflict" | "upload_mismatch" | "unsupported" | "not_configured" | "rate_limited" | "unreadable_image" | "busy" | "internal_error";
-            trace_id: string;
-            errors?: components["schemas"]["ProblemError"][];
-        };
         ImageThumbnailJobNotice: {
             /** @enum {string} */
             code: "other_profile" | "too_many_callbacks";
             detail: string;
         };
         ImageThumbnailJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "image:thumbnail";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results: components["schemas"]["ImageThumbnailResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:cover";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results: components["schemas"]["VideoCoverResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:preview";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results: components["schemas"]["VideoPreviewResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:transcode";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results: components["schemas"]["VideoTranscodeResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:full";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results: components["schemas"]["VideoFullResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailJobCompleted: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "image:thumbnail";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @constant */
+            /**
+             * @description The job has completed.
+             * @constant
+             */
             status: "completed";
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description What it made. */
             results: components["schemas"]["ImageThumbnailResults"];
+            /** @description Whether the objects of the results are lost; absent where it is not known. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverJobCompleted: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:cover";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @constant */
+            /**
+             * @description The job has completed.
+             * @constant
+             */
             status: "completed";
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description What it made. */
             results: components["schemas"]["VideoCoverResults"];
+            /** @description Whether the objects of the results are lost; absent where it is not known. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewJobCompleted: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:preview";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @constant */
+            /**
+             * @description The job has completed.
+             * @constant
+             */
             status: "completed";
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description What it made. */
             results: components["schemas"]["VideoPreviewResults"];
+            /** @description Whether the objects of the results are lost; absent where it is not known. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeJobCompleted: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:transcode";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @constant */
+            /**
+             * @description The job has completed.
+             * @constant
+             */
             status: "completed";
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description What it made. */
             results: components["schemas"]["VideoTranscodeResults"];
+            /** @description Whether the objects of the results are lost; absent where it is not known. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullJobCompleted: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:full";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @constant */
+            /**
+             * @description The job has completed.
+             * @constant
+             */
             status: "completed";
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description What it made. */
             results: components["schemas"]["VideoFullResults"];
+            /** @description Whether the objects of the results are lost; absent where it is not known. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailListedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "image:thumbnail";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results?: components["schemas"]["ImageThumbnailResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverListedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:cover";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results?: components["schemas"]["VideoCoverResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewListedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:preview";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results?: components["schemas"]["VideoPreviewResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeListedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:transcode";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results?: components["schemas"]["VideoTranscodeResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullListedJob: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:full";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description The status of the job; the last three are final.
+             * @enum {string}
+             */
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
+            /** @description What an active job is doing; null for one that waits or has ended. */
             phase: ("admitted" | "suspended" | "scheduling" | "probing" | "encoding" | "packaging" | "publishing") | null;
+            /** @description Why an active job waits; null for one that does not. */
             reason: components["schemas"]["WaitingReason"] | null;
+            /** @description Percent; it never falls within an attempt. Only `status` says whether a job is done. */
             progress: number;
+            /**
+             * @description When its encoding will have ended at its speed so far; null in every other phase.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             eta: string | null;
+            /** @description The attempt that runs, or the last one. */
             attempt: number;
+            /**
+             * @description The encoding profile of its stream; null where it makes none.
+             * @example default
+             */
             profile: string | null;
+            /** @description How the webhook stands; null without a `callback_url`, before the end, and for a cancelled job. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The failed job that it retries.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             retry_of_job_id: string | null;
+            /**
+             * @description The job that it makes again.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             rerun_of_job_id: string | null;
+            /**
+             * @description The ETag of the source that it was made of; null for types that do not measure it.
+             * @example "9b2cf535f27731c974343645a3985328"
+             */
             source_etag: string | null;
+            /** @description Why it failed or was cancelled; null otherwise. */
             error: components["schemas"]["JobError"] | null;
+            /** @description What it made; null until it has completed, and for a failed job of which nothing is ready. */
             results?: components["schemas"]["VideoFullResults"] | null;
+            /** @description Whether retention removed objects that the results name. */
             results_expired: boolean;
+            /**
+             * @description The RunnerPool that runs it.
+             * @example default
+             */
             pool: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was accepted.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             created_at: string;
+            /**
+             * @description When its first attempt was claimed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             started_at: string | null;
+            /**
+             * @description When it ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             updated_at: string;
+            /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
+            /** @description With `check=results`: whether the objects of the results are lost. */
             results_missing?: boolean;
+            /** @description What the answer to an equal submission says besides; absent otherwise. */
             notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailWebhookEvent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The event; it is the same in each attempt to deliver it.
+             */
             event_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             occurred_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "image:thumbnail";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description How the job ended; a failed one has `error`.
+             * @enum {string}
+             */
             status: "completed" | "failed";
+            /** @description What it made; of a failed job null, or what is ready. */
             results: components["schemas"]["ImageThumbnailResults"] | null;
+            /** @description Why it failed; absent for a completed job. */
             error?: components["schemas"]["JobError"];
         };
         VideoCoverWebhookEvent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The event; it is the same in each attempt to deliver it.
+             */
             event_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             occurred_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:cover";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description How the job ended; a failed one has `error`.
+             * @enum {string}
+             */
             status: "completed" | "failed";
+            /** @description What it made; of a failed job null, or what is ready. */
             results: components["schemas"]["VideoCoverResults"] | null;
+            /** @description Why it failed; absent for a completed job. */
             error?: components["schemas"]["JobError"];
         };
         VideoPreviewWebhookEvent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The event; it is the same in each attempt to deliver it.
+             */
             event_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             occurred_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:preview";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description How the job ended; a failed one has `error`.
+             * @enum {string}
+             */
             status: "completed" | "failed";
+            /** @description What it made; of a failed job null, or what is ready. */
             results: components["schemas"]["VideoPreviewResults"] | null;
+            /** @description Why it failed; absent for a completed job. */
             error?: components["schemas"]["JobError"];
         };
         VideoTranscodeWebhookEvent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The event; it is the same in each attempt to deliver it.
+             */
             event_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             occurred_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:transcode";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description How the job ended; a failed one has `error`.
+             * @enum {string}
+             */
             status: "completed" | "failed";
+            /** @description What it made; of a failed job null, or what is ready. */
             results: components["schemas"]["VideoTranscodeResults"] | null;
+            /** @description Why it failed; absent for a completed job. */
             error?: components["schemas"]["JobError"];
         };
         VideoFullWebhookEvent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The event; it is the same in each attempt to deliver it.
+             */
             event_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the job ended.
+             * @example 2026-11-24T08:00:00.000Z
+             */
             occurred_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
             job_id: string;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description The job type; it decides what `results` has. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:full";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
             hash: string;
-            /** @enum {string} */
+            /**
+             * @description How the job ended; a failed one has `error`.
+             * @enum {string}
+             */
             status: "completed" | "failed";
+            /** @description What it made; of a failed job null, or what is ready. */
             results: components["schemas"]["VideoFullResults"] | null;
+            /** @description Why it failed; absent for a completed job. */
             error?: components["schemas"]["JobError"];
         };
         ImageThumbnailResultsOutput: {
@@ -2177,7 +3945,6 @@ export interface components {
             artifacts: components["schemas"]["VideoFullResultsArtifacts"];
             retry_plan: components["schemas"]["RetryPlan"];
         };
-        /** @description What else is known. */
         JobErrorDetails: {
             /** @description The end of the log of the program that failed. */
             log_tail?: string;
@@ -2196,6 +3963,7 @@ export interface components {
             retryable: boolean;
             /** @description The attempt that failed. */
             attempt: number;
+            /** @description What else is known. */
             details?: components["schemas"]["JobErrorDetails"];
         };
         WaitingReason: {
@@ -2245,7 +4013,13 @@ export interface components {
             code: string;
             message: string;
         };
-        CreateJobRequest: components["schemas"]["ImageThumbnailCreateJobRequest"] | components["schemas"]["VideoCoverCreateJobRequest"] | components["schemas"]["VideoPreviewCreateJobRequest"] | components["schemas"]["VideoTranscodeCreateJobRequest"] | components["schemas"]["VideoFullCreateJobRequest"];
+        BatchRequest: {
+            /** @description The submissions. */
+            jobs: components["schemas"]["CreateJobRequest"][];
+        };
+        BucketNotification: {
+            [key: string]: unknown;
+        };
         ConsoleLinksRequestImage: {
             key: string;
             w?: number;
@@ -2257,41 +4031,31 @@ export interface components {
             q?: number;
         };
         ConsoleLinksRequest: {
-            /** @description Default: `[]` */
+            /** @description The images to show. Default: `[]` */
             images?: components["schemas"]["ConsoleLinksRequestImage"][];
+            /** @description The hash of the stream to play. */
             playback?: string;
-            /** @description Default: `600` */
+            /** @description How long its token is valid, in seconds: a minute to a week. Default: `600` */
             playback_expires_in_sec?: number;
         };
-        BatchRequest: {
-            jobs: components["schemas"]["CreateJobRequest"][];
-        };
-        RerunRequest: {
-            reason?: string;
-            profile?: string;
-        };
-        MediaChange: {
-            expires_at?: string | null;
-            legal_hold?: boolean;
-            /** @enum {string} */
-            playback?: "open" | "signed";
-        };
-        CurrentRevision: {
-            revision: string;
-        };
-        NoFields: Record<string, never>;
-        CreateUploadRequest: {
-            name: string;
-            size: number;
-            content_type?: string;
-            sha256?: string;
-        };
         CreateImportRequest: {
+            /**
+             * @description An http or https address; its host is one that IMPORT_HOSTS names.
+             * @example https://media.example.com/movie-1.mp4
+             */
             url: string;
+            /**
+             * @description By default the last segment of the address; the object's key ends with what keys may have of it.
+             * @example movie-1.mp4
+             */
             name?: string;
+            /**
+             * @description The SHA-256 of the whole file in hex; checked at its end.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
             sha256?: string;
         };
-        /** @description Which media; left out: every media with a stream. Default: `{}` */
+        CreateJobRequest: components["schemas"]["ImageThumbnailCreateJobRequest"] | components["schemas"]["VideoCoverCreateJobRequest"] | components["schemas"]["VideoPreviewCreateJobRequest"] | components["schemas"]["VideoTranscodeCreateJobRequest"] | components["schemas"]["VideoFullCreateJobRequest"];
         CreateRolloutRequestWhich: {
             /** @description The first characters of the hash. */
             hash_prefix?: string;
@@ -2305,14 +4069,12 @@ export interface components {
             /** @description Streams that this version made; then also those that `to_profile` made. */
             tool_version?: string;
         };
-        /** @description How much may be made at once, and in a day. Default: `{}` */
         CreateRolloutRequestBudget: {
             /** @description Reruns at once. Default: `1` */
             jobs?: number;
             /** @description The time that reruns may run on a day in UTC, added up. Left out: no limit. */
             hours_per_day?: number;
         };
-        /** @description Made first; what fails its gate is rolled back. */
         CreateRolloutRequestCanary: {
             /** @description Of the media; one at least. */
             share: number;
@@ -2324,30 +4086,91 @@ export interface components {
             min_score?: number;
         };
         CreateRolloutRequest: {
+            /** @description Which media; left out: every media with a stream. Default: `{}` */
             which?: components["schemas"]["CreateRolloutRequestWhich"];
             /** @description The profile that makes them again, as it is when the rollout begins. */
             to_profile: string;
+            /** @description How much may be made at once, and in a day. Default: `{}` */
             budget?: components["schemas"]["CreateRolloutRequestBudget"];
+            /** @description Made first; what fails its gate is rolled back. */
             canary?: components["schemas"]["CreateRolloutRequestCanary"];
         };
-        /** @description The source that ladders and sizes are stated for. Default: `{"width":1920,"height":1080,"duration_sec":3600}` */
+        CreateUploadRequest: {
+            /**
+             * @description The name of the file; the object's key ends with what keys may have of it.
+             * @example movie-1.mp4
+             */
+            name: string;
+            /**
+             * @description The size of the file in bytes.
+             * @example 9437184
+             */
+            size: number;
+            /**
+             * @description The media type of the object.
+             * @example video/mp4
+             */
+            content_type?: string;
+            /**
+             * @description The SHA-256 of the whole file in hex; checked on completion.
+             * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+             */
+            sha256?: string;
+        };
+        CurrentRevision: {
+            revision: string;
+        };
+        MediaChange: {
+            expires_at?: string | null;
+            legal_hold?: boolean;
+            /** @enum {string} */
+            playback?: "open" | "signed";
+        };
+        NoFields: Record<string, never>;
         ProfileCheckRequestSource: {
+            /**
+             * @description The width in pixels.
+             * @example 1920
+             */
             width: number;
+            /**
+             * @description The height in pixels.
+             * @example 1080
+             */
             height: number;
+            /**
+             * @description The duration in seconds.
+             * @example 3600
+             */
             duration_sec: number;
             /**
-             * @description Default: `"sdr"`
+             * @description The dynamic range. Default: `"sdr"`
              * @enum {string}
              */
             hdr?: "sdr" | "pq" | "hlg";
         };
         ProfileCheckRequest: {
-            /** @description YAML: the value of `MEDIA_PROFILES`, or MediaProfiles as kubectl applies them. */
+            /**
+             * @description YAML: the value of `MEDIA_PROFILES`, or MediaProfiles as kubectl applies them.
+             * @example profiles:
+             *       small:
+             *         crf: 28
+             */
             text: string;
+            /** @description The source that ladders and sizes are stated for. Default: `{"width":1920,"height":1080,"duration_sec":3600}` */
             source?: components["schemas"]["ProfileCheckRequestSource"];
         };
-        BucketNotification: {
-            [key: string]: unknown;
+        RerunRequest: {
+            /**
+             * @description Why, for people; it is stored with the new job.
+             * @example the source was replaced
+             */
+            reason?: string;
+            /**
+             * @description The profile of the new job; by default the earlier job's.
+             * @example default
+             */
+            profile?: string;
         };
         ImageThumbnailCreateJobRequest: {
             /**
@@ -2558,6 +4381,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The dependency, such as `database`. */
                 check: string;
             };
             cookie?: never;
@@ -2658,11 +4482,17 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description Only jobs of this type. */
                 type?: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+                /** @description Only jobs of this status. */
                 status?: "queued" | "processing" | "completed" | "failed" | "cancelled";
+                /** @description Only jobs of this media. */
                 hash?: string;
+                /** @description Entries of a page. */
                 limit?: number;
+                /** @description The `next_cursor` of the page before. */
                 cursor?: string;
+                /** @description What each job has besides. */
                 include?: "results";
             };
             header?: never;
@@ -2860,6 +4690,7 @@ export interface operations {
     getJob: {
         parameters: {
             query?: {
+                /** @description What is asked of the buckets. */
                 check?: "source" | "results" | "source,results";
             };
             header?: {
@@ -3404,6 +5235,7 @@ export interface operations {
     followJob: {
         parameters: {
             query?: {
+                /** @description What each event leaves out. */
                 exclude?: "results";
             };
             header?: {
@@ -5433,6 +7265,7 @@ export interface operations {
     getUpload: {
         parameters: {
             query?: {
+                /** @description The number of the first part of the answer. */
                 part_from?: number;
             };
             header?: never;
@@ -5721,7 +7554,9 @@ export interface operations {
     putUploadPart: {
         parameters: {
             query?: {
+                /** @description Until when the address is valid, in Unix seconds. */
                 exp?: string;
+                /** @description The signature of the address. */
                 sig?: string;
             };
             header?: never;
@@ -5803,7 +7638,9 @@ export interface operations {
     listImports: {
         parameters: {
             query?: {
+                /** @description Entries of a page. */
                 limit?: number;
+                /** @description The `next_cursor` of the page before. */
                 cursor?: string;
             };
             header?: never;
