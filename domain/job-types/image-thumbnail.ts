@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
+import {
+  heightField,
+  objectKeySchema,
+  placeholderSchema,
+  sizeField,
+  warningsSchema,
+  widthField,
+} from './shared-results.ts';
 
 export const imageFormats = ['webp', 'jpg', 'png', 'avif'] as const;
 export type ImageFormat = (typeof imageFormats)[number];
@@ -34,22 +41,22 @@ export const imageThumbnailOptions = z.strictObject({
     .describe('The images to make, each with a variant, a width and a format.'),
 });
 
-/** `key` is the first output; `size` in bytes, `width` and `height` in pixels as written. */
 const imageThumbnailResults = z.object({
-  key: objectKeySchema,
+  key: objectKeySchema.describe('The key of the first output.'),
   outputs: z
     .array(
       z.object({
-        variant: z.string().max(32),
+        variant: z.string().max(32).describe('The name of the image.'),
         key: objectKeySchema,
-        width: z.int().positive(),
-        height: z.int().positive(),
-        format: z.enum(imageFormats),
-        size: z.int().positive(),
+        width: widthField,
+        height: heightField,
+        format: z.enum(imageFormats).describe('The format of the file.'),
+        size: sizeField,
       }),
     )
     .min(1)
-    .max(outputsMax),
+    .max(outputsMax)
+    .describe('The images that were made.'),
   ...placeholderSchema.partial().shape,
   warnings: warningsSchema.optional(),
 });

@@ -6,11 +6,17 @@ import { boundedText } from '../text.ts';
  * retryable stage, so that what is `ready` is not made again.
  */
 export const retryPlanSchema = z.object({
-  allowed: z.boolean(),
-  strategy: z.literal('retry_tasks'),
-  job_types: z.array(z.enum(['video:cover', 'video:preview', 'video:transcode'])).max(3),
-  stages: z.array(z.enum(['cover', 'preview', 'transcode'])).max(3),
-  reason: boundedText(1000),
+  allowed: z.boolean().describe('Whether a retry makes a job.'),
+  strategy: z.literal('retry_tasks').describe('Only what failed is made again.'),
+  job_types: z
+    .array(z.enum(['video:cover', 'video:preview', 'video:transcode']))
+    .max(3)
+    .describe('The types of the jobs that a retry makes.'),
+  stages: z
+    .array(z.enum(['cover', 'preview', 'transcode']))
+    .max(3)
+    .describe('The stages that they make again.'),
+  reason: boundedText(1000).describe('Why a retry does so, or why it is not allowed, for people.'),
 });
 export type RetryPlan = z.infer<typeof retryPlanSchema>;
 

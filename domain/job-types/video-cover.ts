@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
+import {
+  heightField,
+  objectKeySchema,
+  placeholderSchema,
+  sizeField,
+  warningsSchema,
+  widthField,
+} from './shared-results.ts';
 
 /** `video:cover` (C11.14). */
 export const videoCoverOptions = z.strictObject({
@@ -13,14 +20,13 @@ export const videoCoverOptions = z.strictObject({
     .meta({ examples: [12.4] }),
 });
 
-/** `timestamp_sec` is the time of the frame that was taken, in seconds. */
 const videoCoverResults = z.object({
   key: objectKeySchema,
-  format: z.literal('jpg'),
-  size: z.int().positive(),
-  width: z.int().positive(),
-  height: z.int().positive(),
-  timestamp_sec: z.number().nonnegative(),
+  format: z.literal('jpg').describe('The format of the file.'),
+  size: sizeField,
+  width: widthField,
+  height: heightField,
+  timestamp_sec: z.number().nonnegative().describe('The time of the frame that was taken, in seconds.'),
   ...placeholderSchema.partial().shape,
   warnings: warningsSchema.optional(),
 });

@@ -21,9 +21,9 @@ export const fullStages = ['cover', 'preview', 'transcode'] as const;
 export type FullStage = (typeof fullStages)[number];
 
 export const stageResultSchema = z.object({
-  status: z.enum(['ready', 'failed']),
-  error: z.string().max(64).optional(),
-  retryable: z.boolean().optional(),
+  status: z.enum(['ready', 'failed']).describe('Whether what the stage makes is there.'),
+  error: z.string().max(64).optional().describe('The code of its error; absent for a stage that is ready.'),
+  retryable: z.boolean().optional().describe('Whether another attempt may succeed; absent for a stage that is ready.'),
 });
 export type StageResult = z.infer<typeof stageResultSchema>;
 
@@ -32,14 +32,21 @@ export type StageResult = z.infer<typeof stageResultSchema>;
  * so a caller finds `streaming` and `encryption` in the same place as with `video:transcode`.
  */
 export const videoFullResults = videoTranscodeResults.partial().extend({
-  stages: z.object({
-    source: stageResultSchema,
-    cover: stageResultSchema,
-    preview: stageResultSchema,
-    transcode: stageResultSchema,
-  }),
-  artifacts: artifactsSchema,
-  retry_plan: retryPlanSchema,
+  streaming: videoTranscodeResults.shape.streaming
+    .optional()
+    .describe(
+      'Where the stream is; there in every completed job, absent in a failed one whose stage `transcode` failed.',
+    ),
+  stages: z
+    .object({
+      source: stageResultSchema.describe('Whether the source could be read.'),
+      cover: stageResultSchema.describe('How the cover ended.'),
+      preview: stageResultSchema.describe('How the preview ended.'),
+      transcode: stageResultSchema.describe('How the stream ended.'),
+    })
+    .describe('How each stage ended.'),
+  artifacts: artifactsSchema.describe('The images.'),
+  retry_plan: retryPlanSchema.describe('What a retry of the job would do.'),
   warnings: warningsSchema,
 });
 export type VideoFullResults = z.infer<typeof videoFullResults>;

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, previewFormats, warningsSchema } from './shared-results.ts';
+import {
+  heightField,
+  objectKeySchema,
+  previewFormats,
+  sizeField,
+  warningsSchema,
+  widthField,
+} from './shared-results.ts';
 
 const framesMax = 300;
 
@@ -20,11 +27,11 @@ export const videoPreviewOptions = z
 
 const videoPreviewResults = z.object({
   key: objectKeySchema,
-  format: z.enum(previewFormats),
-  size: z.int().positive(),
-  width: z.int().positive(),
-  height: z.int().positive(),
-  frames: z.int().positive(),
+  format: z.enum(previewFormats).describe('The format of the file.'),
+  size: sizeField,
+  width: widthField,
+  height: heightField,
+  frames: z.int().positive().describe('How many frames it has.'),
   warnings: warningsSchema.optional(),
 });
 

@@ -48,7 +48,17 @@ export const callerUrlSchema = z
   );
 const callbackUrlSchema = callerUrlSchema.optional();
 
-const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_url: callbackUrlSchema };
+const sharedFields = {
+  hash: mediaHashSchema
+    .describe('Your name for the media; everything made under it belongs together.')
+    .meta({ examples: ['movie-1'] }),
+  source: sourceKeySchema
+    .describe('The key of the source object in the source bucket.')
+    .meta({ examples: ['uploads/movie-1.mp4'] }),
+  callback_url: callbackUrlSchema
+    .describe('Where the webhook of the end goes; without it none is sent.')
+    .meta({ examples: ['https://example.com/hooks/media'] }),
+};
 
 const typeSchema = z.enum(jobTypeNames);
 
@@ -64,7 +74,11 @@ export const submissionBodySchema = z.discriminatedUnion(
 );
 
 function bodySchemaOf(type: JobType) {
-  return z.strictObject({ type: z.literal(type), ...sharedFields, options: jobTypes[type].options.optional() });
+  return z.strictObject({
+    type: z.literal(type).describe('What to make of the source.'),
+    ...sharedFields,
+    options: jobTypes[type].options.optional().describe('The options of the type; what is left out has its default.'),
+  });
 }
 
 /** A valid submission; `options` has its defaults filled in. */

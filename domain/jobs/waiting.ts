@@ -29,9 +29,11 @@ const waitingCodes = [
 ] as const;
 
 export const waitingReasonSchema = z.object({
-  code: z.enum(waitingCodes),
-  /** For people. */
-  message: z.string(),
+  code: z.enum(waitingCodes).describe('Why it waits, one word for programs.'),
+  message: z
+    .string()
+    .describe('The same for people.')
+    .meta({ examples: ['0/3 nodes are available: 3 Insufficient cpu.'] }),
 });
 
 /** Why an active job waits, as `GET /api/jobs/{id}` shows it. */

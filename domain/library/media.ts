@@ -31,38 +31,51 @@ export const mediaChangeSchema = z
       .refine((time) => Date.parse(time) <= Date.parse(latestExpiry), `must not be after ${latestExpiry}`)
       .refine((time) => Date.parse(time) >= 0, 'must not be before 1970')
       .nullable()
-      .optional(),
-    legal_hold: z.boolean().optional(),
-    /** `signed`: `/stream` is 404, and `/s` plays by tickets. */
-    playback: z.enum(playbackModes).optional(),
+      .optional()
+      .describe('When it is deleted; null: never.')
+      .meta({ examples: ['2027-01-31T00:00:00Z'] }),
+    legal_hold: z.boolean().optional().describe('Whether nothing of it may be deleted.'),
+    playback: z
+      .enum(playbackModes)
+      .optional()
+      .describe('How it plays; with `signed`, `/stream` of it is 404, and `/s` plays it by tickets.'),
   })
   .refine((change) => Object.keys(change).length > 0, 'must have expires_at, legal_hold or playback');
 
 /** The body of `PUT /api/media/{hash}/current`. */
 export const currentRevisionSchema = z.strictObject({
-  revision: z.string().regex(/^[0-9a-f]{16}$/, 'must be a revision of GET /api/media/{hash}: 16 hex characters'),
+  revision: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/, 'must be a revision of GET /api/media/{hash}: 16 hex characters')
+    .describe('The revision, as `GET /api/media/{hash}` lists it.')
+    .meta({ examples: ['9f86d081884c7d65'] }),
 });
 
 const time = z.iso.datetime({ offset: true });
-const limit = z.coerce.number<string>().int().min(1).max(100).default(50);
+const limit = z.coerce.number<string>().int().min(1).max(100).default(50).describe('Entries of a page.');
+const cursor = (max: number) => z.string().max(max).optional().describe('The `next_cursor` of the page before.');
 
 /** The query of `GET /api/media`. One filter of each kind decides the order, since each has an index. */
 export const mediaListQuerySchema = z.strictObject({
-  /** The first characters of the hash; the list is in the order of hashes then. */
-  prefix: mediaHashSchema.optional(),
-  /** Newest first. */
-  created_after: time.optional(),
-  created_before: time.optional(),
-  /** In the order of their expiry. */
-  expires_before: time.optional(),
-  /** The largest first. */
-  bytes_min: z.coerce.number<string>().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  prefix: mediaHashSchema
+    .optional()
+    .describe('The first characters of the hash; the list is in the order of hashes then.'),
+  created_after: time.optional().describe('Only media from after this time, the newest first.'),
+  created_before: time.optional().describe('Only media from before this time, the newest first.'),
+  expires_before: time.optional().describe('Only media that expire before this time, in the order of their expiry.'),
+  bytes_min: z.coerce
+    .number<string>()
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('Only media of at least so many bytes, the largest first.'),
   limit,
-  cursor: z.string().max(512).optional(),
+  cursor: cursor(512),
 });
 
 /** The query of `GET /api/media/{hash}/files`. */
 export const mediaFilesQuerySchema = z.strictObject({
-  limit: z.coerce.number<string>().int().min(1).max(1000).default(1000),
-  cursor: z.string().max(2048).optional(),
+  limit: z.coerce.number<string>().int().min(1).max(1000).default(1000).describe('Entries of a page.'),
+  cursor: cursor(2048),
 });

@@ -16,7 +16,11 @@ export interface QualityTarget {
 }
 
 /** The CRF that a rung is encoded with, and the score that its samples have with it. */
-export const rungQualitySchema = z.object({ measure: z.enum(qualityMeasures), score: z.number(), crf: z.number() });
+export const rungQualitySchema = z.object({
+  measure: z.enum(qualityMeasures).describe('The measure of the score.'),
+  score: z.number().describe('The mean score of samples of the source, encoded with `crf`.'),
+  crf: z.number().describe('The constant rate factor.'),
+});
 export type RungQuality = z.infer<typeof rungQualitySchema>;
 
 /** A sample encode. */

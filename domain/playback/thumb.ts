@@ -16,8 +16,8 @@ import { hashOfKey, mediaPrefix, objectKeyBytesMax } from '../media/object-keys.
 const side = z.int().min(1).max(4096);
 const percent = z.int().min(1).max(100);
 const shape = {
-  fit: z.enum(['cover', 'contain', 'inside']).optional(),
-  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
+  fit: z.enum(['cover', 'contain', 'inside']).optional().describe('How it fits into width and height.'),
+  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional().describe('The format.'),
 };
 
 /** A number as an address writes it. */
@@ -45,11 +45,12 @@ export const thumbRequestSchema = z.strictObject({
   key: z
     .string()
     .max(objectKeyBytesMax)
-    .refine(isImageKey, 'must be the key of an image below images/ or videos/ of the media bucket'),
-  w: side.optional(),
-  h: side.optional(),
+    .refine(isImageKey, 'must be the key of an image below images/ or videos/ of the media bucket')
+    .describe('The key of the image.'),
+  w: side.optional().describe('The width in pixels.'),
+  h: side.optional().describe('The height in pixels.'),
   ...shape,
-  q: percent.optional(),
+  q: percent.optional().describe('The quality, 1–100.'),
 });
 
 type RawQuery = Readonly<Record<string, string | number | undefined>>;

@@ -109,8 +109,8 @@ export type CanaryGate = NonNullable<RolloutSpec['canary']>;
 
 /** The query of `GET /api/rollouts`. */
 export const rolloutListQuerySchema = z.strictObject({
-  limit: z.coerce.number<string>().int().min(1).max(100).default(50),
-  cursor: z.string().max(512).optional(),
+  limit: z.coerce.number<string>().int().min(1).max(100).default(50).describe('Entries of a page.'),
+  cursor: z.string().max(512).optional().describe('The `next_cursor` of the page before.'),
 });
 
 /** How the canary of a rollout was judged. */

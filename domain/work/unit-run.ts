@@ -9,14 +9,17 @@ const durationSchema = z.int().nonnegative().max(durationMsMax);
 
 /** A run of a step, as its runner measured it; one that was killed is measured by who started it. */
 export const stepRunSchema = z.object({
-  step: z.enum([...steps, 'all']),
-  /** By the clock of the machine that it ran on. */
-  started_at: z.iso.datetime().max(40),
-  duration_ms: durationSchema,
-  /** Of its process and every tool that it ran; null: not known. */
-  processor_ms: durationSchema.nullable(),
-  /** The error that it failed by; null for one that succeeded or ended without a word. */
-  code: z.enum(jobErrorCodes).nullable(),
+  step: z.enum([...steps, 'all']).describe('The step; `all` for all steps in one process.'),
+  started_at: z.iso.datetime().max(40).describe('When it began, by the clock of the machine that it ran on.'),
+  duration_ms: durationSchema.describe('How long it took, in milliseconds.'),
+  processor_ms: durationSchema
+    .nullable()
+    .describe('Processor time of its process and every tool that it ran, in milliseconds; null: not known.'),
+  code: z
+    .enum(jobErrorCodes)
+    .nullable()
+    .describe('The error that it failed by; null for one that succeeded or ended without a word.')
+    .meta({ examples: [null] }),
 });
 export type StepRun = z.infer<typeof stepRunSchema>;
 
@@ -25,12 +28,19 @@ export const stepRunsSchema = z.array(stepRunSchema).max(steps.length);
 
 /** A run of a unit, in the fields of the answer. */
 export const unitRunSchema = z.object({
-  unit: z.enum(Object.keys(unitKinds) as [UnitKind, ...UnitKind[]]),
-  /** Counted from 0; null for a unit that is no chunk. */
-  chunk: z.int().nonnegative().nullable(),
-  /** Null: it ran in no pod of its own. */
-  pod: z.string().nullable(),
-  steps: z.array(stepRunSchema),
+  unit: z.enum(Object.keys(unitKinds) as [UnitKind, ...UnitKind[]]).describe('The kind of the unit.'),
+  chunk: z
+    .int()
+    .nonnegative()
+    .nullable()
+    .describe('The number of the chunk, from 0; null for a unit that is no chunk.')
+    .meta({ examples: [null] }),
+  pod: z
+    .string()
+    .nullable()
+    .describe('Its pod; null where it had none.')
+    .meta({ examples: [null] }),
+  steps: z.array(stepRunSchema).describe('The steps that it ran, in their order.'),
 });
 export type UnitRun = z.infer<typeof unitRunSchema>;
 

@@ -1210,19 +1210,43 @@ export interface components {
             next_cursor: string | null;
         };
         JobTimelineAttemptUnitStep: {
-            /** @enum {string} */
+            /**
+             * @description The step; `all` for all steps in one process.
+             * @enum {string}
+             */
             step: "fetch" | "process" | "publish" | "all";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it began, by the clock of the machine that it ran on.
+             */
             started_at: string;
+            /** @description How long it took, in milliseconds. */
             duration_ms: number;
+            /** @description Processor time of its process and every tool that it ran, in milliseconds; null: not known. */
             processor_ms: number | null;
+            /**
+             * @description The error that it failed by; null for one that succeeded or ended without a word.
+             * @example null
+             */
             code: ("source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal") | null;
         };
         JobTimelineAttemptUnit: {
-            /** @enum {string} */
+            /**
+             * @description The kind of the unit.
+             * @enum {string}
+             */
             unit: "whole" | "image" | "split" | "chunk" | "finish";
+            /**
+             * @description The number of the chunk, from 0; null for a unit that is no chunk.
+             * @example null
+             */
             chunk: number | null;
+            /**
+             * @description Its pod; null where it had none.
+             * @example null
+             */
             pod: string | null;
+            /** @description The steps that it ran, in their order. */
             steps: components["schemas"]["JobTimelineAttemptUnitStep"][];
         };
         JobTimelineAttempt: {
@@ -1763,8 +1787,15 @@ export interface components {
             days: components["schemas"]["PlaybackDaysDay"][];
         };
         PoolListPoolReason: {
-            /** @enum {string} */
+            /**
+             * @description Why it waits, one word for programs.
+             * @enum {string}
+             */
             code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
+            /**
+             * @description The same for people.
+             * @example 0/3 nodes are available: 3 Insufficient cpu.
+             */
             message: string;
             /**
              * @description How many jobs wait for it.
@@ -2435,8 +2466,12 @@ export interface components {
         };
         WebhookEvent: components["schemas"]["ImageThumbnailWebhookEvent"] | components["schemas"]["VideoCoverWebhookEvent"] | components["schemas"]["VideoPreviewWebhookEvent"] | components["schemas"]["VideoTranscodeWebhookEvent"] | components["schemas"]["VideoFullWebhookEvent"];
         ImageThumbnailJobNotice: {
-            /** @enum {string} */
+            /**
+             * @description What is to be noted, one word for programs.
+             * @enum {string}
+             */
             code: "other_profile" | "too_many_callbacks";
+            /** @description The same for people. */
             detail: string;
         };
         ImageThumbnailJob: {
@@ -3770,179 +3805,398 @@ export interface components {
             error?: components["schemas"]["JobError"];
         };
         ImageThumbnailResultsOutput: {
+            /** @description The name of the image. */
             variant: string;
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
+            /** @description The width in pixels. */
             width: number;
+            /** @description The height in pixels. */
             height: number;
-            /** @enum {string} */
+            /**
+             * @description The format of the file.
+             * @enum {string}
+             */
             format: "webp" | "jpg" | "png" | "avif";
+            /** @description The size of the file in bytes. */
             size: number;
         };
         ImageThumbnailResults: {
+            /** @description The key of the first output. */
             key: string;
+            /** @description The images that were made. */
             outputs: components["schemas"]["ImageThumbnailResultsOutput"][];
+            /**
+             * @description The BlurHash of the image, to be shown until it is there.
+             * @example LEHV6nWB2yk8pyo0adR*.7kCMdnj
+             */
             blurhash?: string;
+            /**
+             * @description The colour that most pixels have, as `#rrggbb`.
+             * @example #3a6ea5
+             */
             dominant_color?: string;
+            /** @description What is worth knowing and failed nothing. */
             warnings?: components["schemas"]["Warning"][];
         };
         VideoCoverResults: {
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
-            /** @constant */
+            /**
+             * @description The format of the file.
+             * @constant
+             */
             format: "jpg";
+            /** @description The size of the file in bytes. */
             size: number;
+            /** @description The width in pixels. */
             width: number;
+            /** @description The height in pixels. */
             height: number;
+            /** @description The time of the frame that was taken, in seconds. */
             timestamp_sec: number;
+            /**
+             * @description The BlurHash of the image, to be shown until it is there.
+             * @example LEHV6nWB2yk8pyo0adR*.7kCMdnj
+             */
             blurhash?: string;
+            /**
+             * @description The colour that most pixels have, as `#rrggbb`.
+             * @example #3a6ea5
+             */
             dominant_color?: string;
+            /** @description What is worth knowing and failed nothing. */
             warnings?: components["schemas"]["Warning"][];
         };
         VideoPreviewResults: {
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
-            /** @enum {string} */
+            /**
+             * @description The format of the file.
+             * @enum {string}
+             */
             format: "webp" | "gif";
+            /** @description The size of the file in bytes. */
             size: number;
+            /** @description The width in pixels. */
             width: number;
+            /** @description The height in pixels. */
             height: number;
+            /** @description How many frames it has. */
             frames: number;
+            /** @description What is worth knowing and failed nothing. */
             warnings?: components["schemas"]["Warning"][];
         };
         VideoTranscodeResultsStreaming: {
-            /** @constant */
+            /**
+             * @description The protocol.
+             * @constant
+             */
             protocol: "hls";
-            /** @constant */
+            /**
+             * @description The container of the segments.
+             * @constant
+             */
             container: "cmaf";
+            /** @description Whether the segments are encrypted. */
             encrypted: boolean;
+            /**
+             * @description The key of the playlist that leads to whatever revision is current.
+             * @example videos/c3/movie-1/master.m3u8
+             */
             master_playlist: string;
+            /** @description The same of this revision, which never changes; absent in results from before it was named. */
             revision_playlist?: string;
+            /** @description The DASH manifest of the same segments; absent in results from before it was named. */
             dash_manifest?: string;
+            /** @description The audio track that plays unless another one is chosen; null for a source without audio. */
             default_audio_track_id: string | null;
         };
         VideoTranscodeResultsAudioTrackLoudness: {
+            /**
+             * @description The loudness in LUFS.
+             * @example -23.1
+             */
             integrated_lufs: number;
+            /**
+             * @description The loudness range in LU.
+             * @example 6.4
+             */
             range_lu: number;
+            /**
+             * @description The true peak, in dB below full scale between the samples.
+             * @example -1.2
+             */
             true_peak_dbtp: number;
         };
         VideoTranscodeResultsAudioTrack: {
+            /**
+             * @description The id of the track.
+             * @example audio_en_aac_2ch
+             */
             id: string;
+            /** @description What it is for. */
             role: string;
+            /**
+             * @description The language, an RFC 5646 tag.
+             * @example en
+             */
             language: string;
+            /**
+             * @description The codec.
+             * @example aac
+             */
             codec: string;
+            /**
+             * @description How many channels it has.
+             * @example 2
+             */
             channels: number;
+            /**
+             * @description The bitrate in bits a second.
+             * @example 128000
+             */
             bitrate: number;
+            /** @description The key of its HLS playlist. */
             playlist: string;
+            /** @description The key of its init segment. */
             init: string;
+            /** @description How many segments it has. */
             segment_count: number;
+            /** @description The loudness of the whole track; null for silence, absent in results from before it was measured. */
             loudness?: components["schemas"]["VideoTranscodeResultsAudioTrackLoudness"] | null;
         };
         VideoTranscodeResultsVideoTrackQuality: {
-            /** @enum {string} */
+            /**
+             * @description The measure of the score.
+             * @enum {string}
+             */
             measure: "vmaf" | "ssim";
+            /** @description The mean score of samples of the source, encoded with `crf`. */
             score: number;
+            /** @description The constant rate factor. */
             crf: number;
         };
         VideoTranscodeResultsVideoTrack: {
+            /**
+             * @description The id of the track.
+             * @example r720_h264
+             */
             id: string;
+            /**
+             * @description The codec.
+             * @example h264
+             */
             codec: string;
-            /** @enum {string} */
+            /**
+             * @description The kind of HDR; absent in results from before HDR could be kept, when every track was SDR.
+             * @enum {string}
+             */
             hdr?: "none" | "pq" | "hlg";
+            /**
+             * @description The width in pixels.
+             * @example 1280
+             */
             width: number;
+            /**
+             * @description The height in pixels.
+             * @example 720
+             */
             height: number;
+            /**
+             * @description The bitrate in bits a second.
+             * @example 3000000
+             */
             bitrate: number;
+            /** @description The key of its HLS playlist. */
             playlist: string;
+            /** @description The key of its init segment. */
             init: string;
+            /** @description How many segments it has. */
             segment_count: number;
+            /** @description The measured quality, where the profile wants it (C16.12). */
             quality?: components["schemas"]["VideoTranscodeResultsVideoTrackQuality"];
+            /** @description The audio tracks that go with it. */
             audio_track_ids: string[];
         };
         VideoTranscodeResultsTextTrack: {
+            /**
+             * @description The id of the track.
+             * @example text_en
+             */
             id: string;
-            /** @constant */
+            /**
+             * @description The codec.
+             * @constant
+             */
             codec: "webvtt";
+            /**
+             * @description The language, an RFC 5646 tag.
+             * @example en
+             */
             language: string;
+            /**
+             * @description Its name in menus.
+             * @example English
+             */
             name: string;
+            /** @description Whether it is shown without being chosen. */
             forced: boolean;
+            /** @description Whether it also says what is heard. */
             hearing_impaired: boolean;
+            /** @description The key of its HLS playlist. */
             playlist: string;
+            /** @description How many segments it has. */
             segment_count: number;
         };
         VideoTranscodeResultsStoryboard: {
+            /** @description The key of the image playlist. */
             playlist: string;
+            /** @description The key of the same as WebVTT cues. */
             cues: string;
         };
         VideoTranscodeResultsWaveform: {
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
-            /** @constant */
+            /**
+             * @description The format of the file.
+             * @constant
+             */
             format: "webp";
+            /** @description The width in pixels. */
             width: number;
+            /** @description The height in pixels. */
             height: number;
+            /** @description The size of the file in bytes. */
             size: number;
         };
         VideoTranscodeResultsChaptersList: {
+            /** @description Where it begins, in seconds. */
             start_sec: number;
+            /** @description Where it ends, in seconds. */
             end_sec: number;
+            /** @description Its title. */
             title: string;
         };
         VideoTranscodeResultsChapters: {
+            /** @description The key of the same as WebVTT cues. */
             cues: string;
+            /** @description The chapters by time. */
             list: components["schemas"]["VideoTranscodeResultsChaptersList"][];
         };
         VideoTranscodeResultsEncryption: {
-            /** @constant */
+            /**
+             * @description The scheme of Common Encryption.
+             * @constant
+             */
             scheme: "cbcs";
+            /**
+             * @description The id of the content key, in hex.
+             * @example 9a04f07998404286ab92e65be0885f95
+             */
             kid: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Where players get the content key for a playback token.
+             */
             key_endpoint: string;
         };
         VideoTranscodeResults: {
+            /** @description Where the stream is. */
             streaming: components["schemas"]["VideoTranscodeResultsStreaming"];
+            /** @description The audio tracks. */
             audio_tracks: components["schemas"]["VideoTranscodeResultsAudioTrack"][];
+            /** @description The video tracks; empty for an audio-only source. */
             video_tracks: components["schemas"]["VideoTranscodeResultsVideoTrack"][];
+            /** @description The subtitle tracks; absent in results from before subtitles were made. */
             text_tracks?: components["schemas"]["VideoTranscodeResultsTextTrack"][];
+            /** @description Small images for seeking; absent where the profile or the source makes none. */
             storyboard?: components["schemas"]["VideoTranscodeResultsStoryboard"];
+            /** @description An image of the audio; absent unless the source is audio-only. */
             waveform?: components["schemas"]["VideoTranscodeResultsWaveform"];
+            /** @description The chapters; absent for a source without them. */
             chapters?: components["schemas"]["VideoTranscodeResultsChapters"];
+            /** @description How it is encrypted; absent for a stream that is not. */
             encryption?: components["schemas"]["VideoTranscodeResultsEncryption"];
+            /** @description What was found in the source. */
             source: components["schemas"]["SourceFound"];
+            /** @description What is worth knowing and failed nothing. */
             warnings: components["schemas"]["Warning"][];
         };
         VideoFullResultsStages: {
+            /** @description Whether the source could be read. */
             source: components["schemas"]["StageResult"];
+            /** @description How the cover ended. */
             cover: components["schemas"]["StageResult"];
+            /** @description How the preview ended. */
             preview: components["schemas"]["StageResult"];
+            /** @description How the stream ended. */
             transcode: components["schemas"]["StageResult"];
         };
         VideoFullResultsArtifactsCover: {
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
-            /** @constant */
+            /**
+             * @description The format of the file.
+             * @constant
+             */
             format: "jpg";
+            /** @description The size of the file in bytes. */
             size: number;
+            /**
+             * @description The BlurHash of the image, to be shown until it is there.
+             * @example LEHV6nWB2yk8pyo0adR*.7kCMdnj
+             */
             blurhash?: string;
+            /**
+             * @description The colour that most pixels have, as `#rrggbb`.
+             * @example #3a6ea5
+             */
             dominant_color?: string;
         };
         VideoFullResultsArtifactsPreview: {
+            /** @description The key of the object in the media bucket, not an address. */
             key: string;
-            /** @enum {string} */
+            /**
+             * @description The format of the file.
+             * @enum {string}
+             */
             format: "webp" | "gif";
+            /** @description The size of the file in bytes. */
             size: number;
         };
         VideoFullResultsArtifacts: {
+            /** @description The cover; absent where its stage failed. */
             cover?: components["schemas"]["VideoFullResultsArtifactsCover"];
+            /** @description The preview; absent where its stage failed. */
             preview?: components["schemas"]["VideoFullResultsArtifactsPreview"];
         };
         VideoFullResults: {
+            /** @description Where the stream is; there in every completed job, absent in a failed one whose stage `transcode` failed. */
             streaming?: components["schemas"]["VideoTranscodeResultsStreaming"];
+            /** @description The audio tracks. */
             audio_tracks?: components["schemas"]["VideoTranscodeResultsAudioTrack"][];
+            /** @description The video tracks; empty for an audio-only source. */
             video_tracks?: components["schemas"]["VideoTranscodeResultsVideoTrack"][];
+            /** @description The subtitle tracks; absent in results from before subtitles were made. */
             text_tracks?: components["schemas"]["VideoTranscodeResultsTextTrack"][];
+            /** @description Small images for seeking; absent where the profile or the source makes none. */
             storyboard?: components["schemas"]["VideoTranscodeResultsStoryboard"];
+            /** @description An image of the audio; absent unless the source is audio-only. */
             waveform?: components["schemas"]["VideoTranscodeResultsWaveform"];
+            /** @description The chapters; absent for a source without them. */
             chapters?: components["schemas"]["VideoTranscodeResultsChapters"];
+            /** @description How it is encrypted; absent for a stream that is not. */
             encryption?: components["schemas"]["VideoTranscodeResultsEncryption"];
+            /** @description What was found in the source. */
             source?: components["schemas"]["SourceFound"];
+            /** @description What is worth knowing and failed nothing. */
             warnings: components["schemas"]["Warning"][];
+            /** @description How each stage ended. */
             stages: components["schemas"]["VideoFullResultsStages"];
+            /** @description The images. */
             artifacts: components["schemas"]["VideoFullResultsArtifacts"];
+            /** @description What a retry of the job would do. */
             retry_plan: components["schemas"]["RetryPlan"];
         };
         JobErrorDetails: {
@@ -3967,50 +4221,114 @@ export interface components {
             details?: components["schemas"]["JobErrorDetails"];
         };
         WaitingReason: {
-            /** @enum {string} */
+            /**
+             * @description Why it waits, one word for programs.
+             * @enum {string}
+             */
             code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
+            /**
+             * @description The same for people.
+             * @example 0/3 nodes are available: 3 Insufficient cpu.
+             */
             message: string;
         };
         RetryPlan: {
+            /** @description Whether a retry makes a job. */
             allowed: boolean;
-            /** @constant */
+            /**
+             * @description Only what failed is made again.
+             * @constant
+             */
             strategy: "retry_tasks";
+            /** @description The types of the jobs that a retry makes. */
             job_types: ("video:cover" | "video:preview" | "video:transcode")[];
+            /** @description The stages that they make again. */
             stages: ("cover" | "preview" | "transcode")[];
+            /** @description Why a retry does so, or why it is not allowed, for people. */
             reason: string;
         };
         SourceFoundVideo: {
+            /**
+             * @description The codec.
+             * @example h264
+             */
             codec: string;
+            /** @description The width in pixels as shown: after rotation and with square pixels. */
             width: number;
+            /** @description The height in pixels as shown. */
             height: number;
+            /**
+             * @description Frames a second.
+             * @example 25
+             */
             frame_rate: number;
+            /** @description Degrees clockwise that were applied: 0, 90, 180 or 270. */
             rotation: number;
-            /** @enum {string} */
+            /**
+             * @description The kind of HDR.
+             * @enum {string}
+             */
             hdr: "none" | "pq" | "hlg" | "dolby_vision";
+            /**
+             * @description The pixel format in the words of ffmpeg.
+             * @example yuv420p
+             */
             pixel_format: string;
+            /** @description Whether its frames are interlaced. */
             interlaced: boolean;
         };
         SourceFoundAudio: {
+            /**
+             * @description The codec.
+             * @example aac
+             */
             codec: string;
+            /**
+             * @description How many channels it has.
+             * @example 2
+             */
             channels: number;
+            /**
+             * @description Samples a second.
+             * @example 48000
+             */
             sample_rate: number;
+            /**
+             * @description The language, an RFC 5646 tag.
+             * @example en
+             */
             language: string;
         };
         SourceFound: {
+            /**
+             * @description The container.
+             * @example mov
+             */
             container: string;
+            /** @description The size of the file in bytes. */
             size: number;
+            /** @description The duration in seconds. */
             duration_sec: number;
+            /** @description The video; null for an audio-only source. */
             video: components["schemas"]["SourceFoundVideo"] | null;
+            /** @description The audio tracks. */
             audio: components["schemas"]["SourceFoundAudio"][];
         };
         StageResult: {
-            /** @enum {string} */
+            /**
+             * @description Whether what the stage makes is there.
+             * @enum {string}
+             */
             status: "ready" | "failed";
+            /** @description The code of its error; absent for a stage that is ready. */
             error?: string;
+            /** @description Whether another attempt may succeed; absent for a stage that is ready. */
             retryable?: boolean;
         };
         Warning: {
+            /** @description What is worth knowing, one word for programs. */
             code: string;
+            /** @description The same for people. */
             message: string;
         };
         BatchRequest: {
@@ -4021,13 +4339,23 @@ export interface components {
             [key: string]: unknown;
         };
         ConsoleLinksRequestImage: {
+            /** @description The key of the image. */
             key: string;
+            /** @description The width in pixels. */
             w?: number;
+            /** @description The height in pixels. */
             h?: number;
-            /** @enum {string} */
+            /**
+             * @description How it fits into width and height.
+             * @enum {string}
+             */
             fit?: "cover" | "contain" | "inside";
-            /** @enum {string} */
+            /**
+             * @description The format.
+             * @enum {string}
+             */
             f?: "webp" | "jpg" | "png" | "avif" | "auto";
+            /** @description The quality, 1–100. */
             q?: number;
         };
         ConsoleLinksRequest: {
@@ -4118,12 +4446,24 @@ export interface components {
             sha256?: string;
         };
         CurrentRevision: {
+            /**
+             * @description The revision, as `GET /api/media/{hash}` lists it.
+             * @example 9f86d081884c7d65
+             */
             revision: string;
         };
         MediaChange: {
+            /**
+             * @description When it is deleted; null: never.
+             * @example 2027-01-31T00:00:00Z
+             */
             expires_at?: string | null;
+            /** @description Whether nothing of it may be deleted. */
             legal_hold?: boolean;
-            /** @enum {string} */
+            /**
+             * @description How it plays; with `signed`, `/stream` of it is 404, and `/s` plays it by tickets.
+             * @enum {string}
+             */
             playback?: "open" | "signed";
         };
         NoFields: Record<string, never>;
@@ -4174,57 +4514,122 @@ export interface components {
         };
         ImageThumbnailCreateJobRequest: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What to make of the source. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "image:thumbnail";
+            /**
+             * @description Your name for the media; everything made under it belongs together.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The key of the source object in the source bucket.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description Where the webhook of the end goes; without it none is sent.
+             * @example https://example.com/hooks/media
+             */
             callback_url?: string;
+            /** @description The options of the type; what is left out has its default. */
             options?: components["schemas"]["ImageThumbnailOptions"];
         };
         VideoCoverCreateJobRequest: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What to make of the source. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:cover";
+            /**
+             * @description Your name for the media; everything made under it belongs together.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The key of the source object in the source bucket.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description Where the webhook of the end goes; without it none is sent.
+             * @example https://example.com/hooks/media
+             */
             callback_url?: string;
+            /** @description The options of the type; what is left out has its default. */
             options?: components["schemas"]["VideoCoverOptions"];
         };
         VideoPreviewCreateJobRequest: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What to make of the source. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:preview";
+            /**
+             * @description Your name for the media; everything made under it belongs together.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The key of the source object in the source bucket.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description Where the webhook of the end goes; without it none is sent.
+             * @example https://example.com/hooks/media
+             */
             callback_url?: string;
+            /** @description The options of the type; what is left out has its default. */
             options?: components["schemas"]["VideoPreviewOptions"];
         };
         VideoTranscodeCreateJobRequest: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What to make of the source. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:transcode";
+            /**
+             * @description Your name for the media; everything made under it belongs together.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The key of the source object in the source bucket.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description Where the webhook of the end goes; without it none is sent.
+             * @example https://example.com/hooks/media
+             */
             callback_url?: string;
+            /** @description The options of the type; what is left out has its default. */
             options?: components["schemas"]["VideoTranscodeOptions"];
         };
         VideoFullCreateJobRequest: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What to make of the source. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "video:full";
+            /**
+             * @description Your name for the media; everything made under it belongs together.
+             * @example movie-1
+             */
             hash: string;
+            /**
+             * @description The key of the source object in the source bucket.
+             * @example uploads/movie-1.mp4
+             */
             source: string;
+            /**
+             * @description Where the webhook of the end goes; without it none is sent.
+             * @example https://example.com/hooks/media
+             */
             callback_url?: string;
+            /** @description The options of the type; what is left out has its default. */
             options?: components["schemas"]["VideoFullOptions"];
         };
         ImageThumbnailOptionsOutput: {
@@ -5460,12 +5865,19 @@ export interface operations {
     listMedia: {
         parameters: {
             query?: {
+                /** @description The first characters of the hash; the list is in the order of hashes then. */
                 prefix?: string;
+                /** @description Only media from after this time, the newest first. */
                 created_after?: string;
+                /** @description Only media from before this time, the newest first. */
                 created_before?: string;
+                /** @description Only media that expire before this time, in the order of their expiry. */
                 expires_before?: string;
+                /** @description Only media of at least so many bytes, the largest first. */
                 bytes_min?: number;
+                /** @description Entries of a page. */
                 limit?: number;
+                /** @description The `next_cursor` of the page before. */
                 cursor?: string;
             };
             header?: never;
@@ -5801,7 +6213,9 @@ export interface operations {
     listMediaFiles: {
         parameters: {
             query?: {
+                /** @description Entries of a page. */
                 limit?: number;
+                /** @description The `next_cursor` of the page before. */
                 cursor?: string;
             };
             header?: never;
@@ -6129,6 +6543,7 @@ export interface operations {
     listMediaPlayback: {
         parameters: {
             query?: {
+                /** @description How many days, the newest first. */
                 days?: number;
             };
             header?: never;
@@ -6201,7 +6616,9 @@ export interface operations {
     listRollouts: {
         parameters: {
             query?: {
+                /** @description Entries of a page. */
                 limit?: number;
+                /** @description The `next_cursor` of the page before. */
                 cursor?: string;
             };
             header?: never;
