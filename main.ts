@@ -33,9 +33,9 @@ import { PoolStore } from './platform/postgres/pool-store.ts';
 import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { DeletionFence } from './platform/postgres/deletion-fence.ts';
+import { DueWorkStore } from './platform/postgres/due-work.ts';
 import { RolloutStore } from './platform/postgres/rollout-store.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
-import { BucketEventStore } from './platform/postgres/bucket-event-store.ts';
 import { UploadStore } from './platform/postgres/upload-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { prepareDatabase } from './platform/postgres/prepare-database.ts';
@@ -233,7 +233,7 @@ async function openControllerComponents(
     retention: new RetentionStore(database),
     uploadRows: new UploadStore(database),
     importRows: new ImportStore(database),
-    bucketEvents: new BucketEventStore(database),
+    dueWork: new DueWorkStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,

@@ -17,6 +17,7 @@ import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './execution/queue-gauges.ts';
 import { reportHandler } from './execution/reports.ts';
 import { StorageWatch } from './execution/storage-watch.ts';
+import { oldRowsTasks } from './upkeep/old-rows.ts';
 import { overdueGaugesTask } from './upkeep/overdue-gauges.ts';
 import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 import { playbackRetentionTask } from './upkeep/playback-retention.ts';
@@ -25,7 +26,7 @@ import { rolloutGaugesTask } from './upkeep/rollout-gauges.ts';
 import { rolloutRetentionTask, rolloutTask } from './upkeep/rollouts.ts';
 import { sweeperComponent } from './upkeep/sweeper.ts';
 import { taskRequestHandler } from './execution/task-requests.ts';
-import { bucketEventRetentionTask, uploadExpiryTask } from './upkeep/upload-expiry.ts';
+import { uploadExpiryTask } from './upkeep/upload-expiry.ts';
 import { workerListenerComponent } from './execution/worker-listener.ts';
 
 /**
@@ -77,7 +78,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     }),
     ...[
       cleanupTask({ ...dependencies, graceMs: cleanupGraceMs }),
-      bucketEventRetentionTask(dependencies),
+      ...oldRowsTasks(dependencies),
       rolloutRetentionTask(dependencies),
       playbackRetentionTask({ ...dependencies, playbackRetentionMs: config.playbackRetentionMs }),
       ...retentionTasks({

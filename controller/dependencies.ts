@@ -1,6 +1,5 @@
 import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { ImportStore } from '#platform/postgres/import-store.ts';
@@ -8,6 +7,7 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { DueWorkStore } from '#platform/postgres/due-work.ts';
 import type { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { MediaStore } from '#platform/postgres/media-store.ts';
@@ -44,7 +44,7 @@ export interface ControllerDependencies {
   readonly uploads: UploadBucket | null;
   readonly uploadRows: UploadStore;
   readonly importRows: ImportStore;
-  readonly bucketEvents: BucketEventStore;
+  readonly dueWork: DueWorkStore;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;

@@ -20,10 +20,10 @@ import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
-import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -104,7 +104,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     uploads: null,
     uploadRows: new UploadStore(database),
     importRows: new ImportStore(database),
-    bucketEvents: new BucketEventStore(database),
+    dueWork: new DueWorkStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),

@@ -7,6 +7,7 @@ import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
@@ -22,6 +23,7 @@ import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
+import { keptRows } from '../controller/upkeep/old-rows.ts';
 import { idOfRow, type ManyRows } from './many-rows.ts';
 import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
@@ -98,11 +100,14 @@ function ofUploads(): RepeatedQuery[] {
     ['upload: expired ones', 200, (d) => new UploadStore(d).expire(100)],
     ['upload: ended ones to clean up', 200, (d) => new UploadStore(d).claimToCleanUp(100)],
     ['upload: cleaned up', 10, (d) => new UploadStore(d).markCleanedUp([id])],
-    ['upload: old rows', 200, (d) => new UploadStore(d).deleteOld(dayMs, 100)],
+    ...(Object.keys(keptRows) as (keyof typeof keptRows)[]).map((kind): RepeatedQuery => [
+      `old rows: ${kind}`,
+      200,
+      (d) => new DueWorkStore(d).delete(kind, { delayMs: dayMs, limit: 100 }),
+    ]),
     ...ofImports(id),
     ['bucket event: known version', 10, (d) => new BucketEventStore(d).find(version)],
     ['bucket event: noted', 10, (d) => new BucketEventStore(d).note(version, id)],
-    ['bucket event: old versions', 200, (d) => new BucketEventStore(d).deleteOld(dayMs, 100)],
   ];
 }
 
@@ -129,7 +134,6 @@ function ofImports(id: string): RepeatedQuery[] {
     ['import: failed', 10, (d) => new ImportStore(d).fail(lease, failure)],
     ['import: ended ones to clean up', 200, (d) => new ImportStore(d).claimToCleanUp(100)],
     ['import: cleaned up', 10, (d) => new ImportStore(d).markCleanedUp([id])],
-    ['import: old rows', 200, (d) => new ImportStore(d).deleteOld(dayMs, 100)],
   ];
 }
 

@@ -3,7 +3,7 @@ import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
-import { removeEnded } from '../upkeep/remove-ended.ts';
+import { workThrough } from '../upkeep/due-rows.ts';
 
 interface CleanupDependencies {
   readonly rows: ImportStore;
@@ -11,10 +11,7 @@ interface CleanupDependencies {
   readonly log: Logger;
 }
 
-/** How long the row of an ended import answers `GET /api/imports/{id}`. */
-const keptMs = 30 * 86_400_000;
-
-/** Removes what failed and cancelled imports stored, and rows of old ones. */
+/** Removes what failed and cancelled imports stored. */
 export function importCleanupTask(dependencies: CleanupDependencies): PeriodicTask {
   return { name: 'import cleanup', work: (signal) => cleanUpImports(dependencies, signal) };
 }
@@ -22,13 +19,12 @@ export function importCleanupTask(dependencies: CleanupDependencies): PeriodicTa
 /** One round of it. An import that cannot be removed now is due again later. */
 export async function cleanUpImports(dependencies: CleanupDependencies, signal: AbortSignal): Promise<void> {
   const { rows, bucket, log } = dependencies;
-  await removeEnded({
+  await workThrough({
     claim: (limit) => rows.claimToCleanUp(limit),
     handle: (row) => removeParts(bucket, row),
     mark: (imports) => rows.markCleanedUp(imports.map(({ id }) => id)),
     media: bucket.objects,
     onFailure: ({ id }, error) => log.warn({ err: error, import_id: id }, 'import not removed'),
-    deleteOld: (limit) => rows.deleteOld(keptMs, limit),
     signal,
   });
 }

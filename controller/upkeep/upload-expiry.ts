@@ -1,20 +1,15 @@
 import { removeParts } from '#jobs/uploads/remove.ts';
-import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { inPages } from './due-rows.ts';
+import { inPages, workThrough } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
-import { removeEnded } from './remove-ended.ts';
 
 interface ExpiryDependencies {
   readonly rows: UploadStore;
   readonly bucket: UploadBucket;
   readonly log: Logger;
 }
-
-/** How long the row of an ended upload answers `GET /api/uploads/{id}`. */
-const keptMs = 30 * 86_400_000;
 
 /** Ends uploads that were not completed in time, and removes what ended ones stored. */
 export function uploadExpiryTask(dependencies: ExpiryDependencies): PeriodicTask {
@@ -27,22 +22,12 @@ export async function expireUploads(
 ): Promise<void> {
   const { rows, bucket, log, signal } = dependencies;
   await inPages((limit) => rows.expire(limit), signal);
-  await removeEnded({
+  await workThrough({
     claim: (limit) => rows.claimToCleanUp(limit),
     handle: (upload) => removeParts(bucket, upload),
     mark: (uploads) => rows.markCleanedUp(uploads.map(({ id }) => id)),
     media: bucket.objects,
     onFailure: ({ id }, error) => log.warn({ err: error, upload_id: id }, 'upload not removed'),
-    deleteOld: (limit) => rows.deleteOld(keptMs, limit),
     signal,
   });
-}
-
-/** Longer than any sender repeats a notification. */
-const eventsKeptMs = 90 * 86_400_000;
-
-/** Forgets which versions of objects were submitted by events of the bucket. */
-export function bucketEventRetentionTask({ bucketEvents }: { readonly bucketEvents: BucketEventStore }): PeriodicTask {
-  const work = (signal: AbortSignal) => inPages((limit) => bucketEvents.deleteOld(eventsKeptMs, limit), signal);
-  return { name: 'bucket event retention', work };
 }

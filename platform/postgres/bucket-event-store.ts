@@ -28,17 +28,6 @@ export class BucketEventStore {
       [idOf(version), jobId],
     );
   }
-
-  /** Forgets up to `limit` versions that were submitted `keptMs` ago; how many. */
-  async deleteOld(keptMs: number, limit: number): Promise<number> {
-    const { rowCount } = await this.#database.pool.query(
-      `delete from bucket_events where id in (
-         select id from bucket_events where seen_at < now() - $1 * interval '1 ms' order by seen_at limit $2
-       )`,
-      [keptMs, limit],
-    );
-    return rowCount ?? 0;
-  }
 }
 
 function idOf({ bucket, key, version }: ObjectVersion): Buffer {

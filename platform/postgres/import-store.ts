@@ -1,11 +1,6 @@
-import {
-  type Import,
-  type ImportErrorCode,
-  openImportStatuses,
-  statusesBefore,
-  withoutQuery,
-} from '#domain/imports/import.ts';
+import { type Import, type ImportErrorCode, statusesBefore, withoutQuery } from '#domain/imports/import.ts';
 import type { Database } from './database.ts';
+import { claimDue, claimText } from './due-work.ts';
 import { isUuid } from './uuid.ts';
 
 /** An import to insert. */
@@ -56,14 +51,10 @@ const sql = {
     update imports set status = 'cancelled', ended_at = now(), url = $3,
       due_at = case when lease_owner is null then now() else due_at end
     where id = $1 and status = any($2)`,
-  claim: `
-    with due as (
-      select id from imports where status in ('queued', 'running') and due_at <= now()
-      order by due_at limit $1 for update skip locked
-    )
-    update imports set status = 'running', lease_owner = gen_random_uuid(), due_at = now() + $2 * interval '1 ms'
-    from due where imports.id = due.id and status = any($3)
-    returning lease_owner as owner, deadline_at <= now() as "isLate", ${columns.replace('id,', 'imports.id,')}`,
+  claim: claimText('import', {
+    set: `status = 'running', lease_owner = gen_random_uuid()`,
+    returning: `lease_owner as owner, deadline_at <= now() as "isLate", ${columns}`,
+  }),
   renew: `
     update imports set due_at = now() + $3 * interval '1 ms'
     where id = $1 and lease_owner = $2 and status = 'running'
@@ -87,23 +78,13 @@ const sql = {
     update imports set status = 'failed', ended_at = now(), due_at = now(), url = $4, error_code = $5,
       http_status = $6, lease_owner = null
     where id = $1 and lease_owner = $2 and status = any($3)`,
-  claimToCleanUp: `
-    with due as (
-      select id from imports where status in ('failed', 'cancelled') and cleaned_up_at is null and due_at <= now()
-      order by due_at limit $1 for update skip locked
-    )
-    update imports set due_at = now() + interval '10 minutes' from due where imports.id = due.id
-    returning imports.id, source, multipart_id as "multipartId", error_code as "errorCode"`,
+  claimToCleanUp: claimText('import_removal', {
+    returning: 'id, source, multipart_id as "multipartId", error_code as "errorCode"',
+  }),
   cleanedUp: `
     update imports set cleaned_up_at = case when lease_owner is null then now() end, lease_owner = null,
       due_at = case when lease_owner is null then due_at else now() + interval '1 hour' end
     where id = any($1)`,
-  deleteOld: `
-    delete from imports where id in (
-      select id from imports where ended_at < now() - $1 * interval '1 ms'
-        and (status = 'completed' or cleaned_up_at is not null)
-      order by ended_at limit $2
-    )`,
 };
 
 /**
@@ -150,9 +131,8 @@ export class ImportStore {
   }
 
   /** Takes up to `limit` imports that are due, for `leaseMs`. */
-  async claim(limit: number, leaseMs: number): Promise<ClaimedImport[]> {
-    const values = [limit, leaseMs, openImportStatuses];
-    return (await this.#database.pool.query<ClaimedImport>(sql.claim, values)).rows;
+  claim(limit: number, leaseMs: number): Promise<ClaimedImport[]> {
+    return claimDue<ClaimedImport>(this.#database, sql.claim, { limit }, leaseMs);
   }
 
   /** Renews the lease, if it is still this attempt's. */
@@ -203,8 +183,8 @@ export class ImportStore {
    * Takes up to `limit` ended imports whose objects are still to be removed, and that no attempt works on; no other
    * call does for ten minutes.
    */
-  async claimToCleanUp(limit: number): Promise<readonly EndedImport[]> {
-    return (await this.#database.pool.query<EndedImport>(sql.claimToCleanUp, [limit])).rows;
+  claimToCleanUp(limit: number): Promise<readonly EndedImport[]> {
+    return claimDue<EndedImport>(this.#database, sql.claimToCleanUp, { limit });
   }
 
   /**
@@ -213,11 +193,6 @@ export class ImportStore {
    */
   async markCleanedUp(ids: readonly string[]): Promise<void> {
     await this.#database.pool.query(sql.cleanedUp, [ids]);
-  }
-
-  /** Deletes up to `limit` rows of imports that ended `keptMs` ago and have nothing left to remove; how many. */
-  async deleteOld(keptMs: number, limit: number): Promise<number> {
-    return (await this.#database.pool.query(sql.deleteOld, [keptMs, limit])).rowCount ?? 0;
   }
 
   async #change(text: string, values: readonly unknown[]): Promise<boolean> {

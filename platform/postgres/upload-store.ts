@@ -1,5 +1,6 @@
 import { statusesBefore, type Upload, type UploadReason, type UploadStatus } from '#domain/uploads/upload.ts';
 import type { Database } from './database.ts';
+import { claimDue, claimText } from './due-work.ts';
 import { isUuid } from './uuid.ts';
 
 /** An upload to insert. */
@@ -16,6 +17,8 @@ const columns = [
   'content_type as "contentType", sha256, multipart_id as "multipartId", status, reason, etag',
   'created_at as "createdAt", expires_at as "expiresAt"',
 ].join(', ');
+const expire = claimText('upload_expiry', { set: `status = 'expired', ended_at = now()`, returning: 'id' });
+const claimToCleanUp = claimText('upload_removal', { returning: 'id, source' });
 
 /** The table `uploads`. Each change of a status is one guarded statement; its time is the database's. */
 export class UploadStore {
@@ -102,46 +105,16 @@ export class UploadStore {
 
   /** Ends up to `limit` uploads that expire now; how many. */
   async expire(limit: number): Promise<number> {
-    const { rowCount } = await this.#database.pool.query(
-      `update uploads set status = 'expired', ended_at = now()
-       where id in (
-         select id from uploads where status in ('open', 'completing') and expires_at < now()
-         order by expires_at limit $2 for update skip locked
-       ) and status = any($1)`,
-      [statusesBefore('expired'), limit],
-    );
-    return rowCount ?? 0;
+    return (await claimDue(this.#database, expire, { limit })).length;
   }
 
   /** Takes up to `limit` ended uploads whose objects are still to be removed; no other call does for ten minutes. */
-  async claimToCleanUp(limit: number): Promise<readonly EndedUpload[]> {
-    const { rows } = await this.#database.pool.query<EndedUpload>(
-      `with due as (
-         select id from uploads where status in ('aborted', 'expired') and cleaned_up_at is null and due_at <= now()
-         order by due_at limit $1 for update skip locked
-       )
-       update uploads set due_at = now() + interval '10 minutes' from due where uploads.id = due.id
-       returning uploads.id, source`,
-      [limit],
-    );
-    return rows;
+  claimToCleanUp(limit: number): Promise<readonly EndedUpload[]> {
+    return claimDue<EndedUpload>(this.#database, claimToCleanUp, { limit });
   }
 
   /** Notes that nothing of the uploads is stored any more. */
   async markCleanedUp(ids: readonly string[]): Promise<void> {
     await this.#database.pool.query(`update uploads set cleaned_up_at = now() where id = any($1)`, [ids]);
-  }
-
-  /** Deletes up to `limit` rows of uploads that ended `keptMs` ago and have nothing left to remove; how many. */
-  async deleteOld(keptMs: number, limit: number): Promise<number> {
-    const { rowCount } = await this.#database.pool.query(
-      `delete from uploads where id in (
-         select id from uploads where ended_at < now() - $1 * interval '1 ms'
-           and (status = 'completed' or cleaned_up_at is not null)
-         order by ended_at limit $2
-       )`,
-      [keptMs, limit],
-    );
-    return rowCount ?? 0;
   }
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
 import { KnownProblem } from '#domain/errors.ts';
-import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
-import { bucketEventRetentionTask } from '../../controller/upkeep/upload-expiry.ts';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
+import { oldRowsTasks } from '../../controller/upkeep/old-rows.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Bring in": events of the bucket.
@@ -140,9 +140,10 @@ describe('events of the bucket', () => {
       );
       return rows.map((row) => row.days).filter((age) => age > 0);
     };
-    const store = new BucketEventStore(api.d.database);
-    expect([await store.deleteOld(90 * 86_400_000, 2), await kept()]).toEqual([2, [92, 89, 1]]);
-    await bucketEventRetentionTask({ bucketEvents: store }).work(new AbortController().signal);
+    const dueWork = new DueWorkStore(api.d.database);
+    const page = { delayMs: 90 * 86_400_000, limit: 2 };
+    expect([await dueWork.delete('bucket_event_retention', page), await kept()]).toEqual([2, [92, 89, 1]]);
+    for (const task of oldRowsTasks({ dueWork })) await task.work(new AbortController().signal);
     expect(await kept()).toEqual([89, 1]);
   });
 

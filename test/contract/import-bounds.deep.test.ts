@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { until } from '../../testing/controller-rig.ts';
 import {
   begin,
@@ -134,13 +135,14 @@ describe('the bounds of imports', () => {
     const lease = await claimed();
     await api.rows.fail(lease, { url: lease.url, code: 'not_found', httpStatus: 404 });
     await query(`update imports set ended_at = now() - interval '31 days' where id = $1`, [lease.id]);
-    const dayMs = 86_400_000;
-    await api.rows.deleteOld(30 * dayMs, 1000);
+    const olderThan = (days: number) =>
+      new DueWorkStore(api.d.database).delete('import_retention', { delayMs: days * 86_400_000, limit: 1000 });
+    await olderThan(30);
     expect(await api.rows.find(lease.id)).not.toBeNull();
     await api.rows.markCleanedUp([lease.id]);
-    await api.rows.deleteOld(32 * dayMs, 1000);
+    await olderThan(32);
     expect(await api.rows.find(lease.id)).not.toBeNull();
-    await api.rows.deleteOld(30 * dayMs, 1000);
+    await olderThan(30);
     expect(await api.rows.find(lease.id)).toBeNull();
   });
 

@@ -18,10 +18,10 @@ import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
-import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -98,7 +98,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       uploads: null,
       uploadRows: new UploadStore(database),
       importRows: new ImportStore(database),
-      bucketEvents: new BucketEventStore(database),
+      dueWork: new DueWorkStore(database),
       library: new MediaStore(database),
       rollouts,
       media: mediaStore,
