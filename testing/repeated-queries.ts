@@ -6,8 +6,9 @@ import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import { dueKinds } from '#domain/work/due.ts';
 import type { Database } from '#platform/postgres/database.ts';
-import { DueWorkStore } from '#platform/postgres/due-work.ts';
+import { type DueDelays, DueWorkStore } from '#platform/postgres/due-work.ts';
 import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
@@ -16,7 +17,6 @@ import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
-import { overdueSeconds } from '#platform/postgres/overdue.ts';
 import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -35,6 +35,7 @@ export type RepeatedQuery = readonly [what: string, examinedMax: number, call: (
 const locked = ({ pool }: Database) => new LockedHash(pool as unknown as PoolClient);
 const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => idOfRow(first + index));
 const dayMs = 86_400_000;
+const dueDelays = { ...(Object.fromEntries(dueKinds.map((kind) => [kind, dayMs])) as DueDelays), webhook: 0 };
 
 /** All queries that are repeated, filters of lists, and what is done for each job, over the tables of `fillTables`. */
 export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
@@ -55,7 +56,6 @@ function ofDueRows(): RepeatedQuery[] {
   const busy = { jobId: idOfRow(5), hash: 'busy' };
   return [
     ['cleanup: jobs that are due', 200, (d) => new CleanupStore(d).claim({ graceMs: 3_600_000, limit: 100 })],
-    ['cleanup: the backlog', 10_000, (d) => new CleanupStore(d).backlog(3_600_000)],
     [
       'cleanup: the revisions that results name',
       100,
@@ -73,14 +73,9 @@ function ofDueRows(): RepeatedQuery[] {
     ],
     ['retention: old jobs', 200, (d) => new RetentionStore(d).claimOld({ retentionMs: dayMs, limit: 100 })],
     ['retention: a page of jobs', 1_000, (d) => new RetentionStore(d).deleteJobs(idsFrom(150_001, 100))],
-    ['retention: purges', 200, (d) => new RetentionStore(d).deletePurges({ retentionMs: dayMs, limit: 100 })],
     ['deletion: the lock of a hash', 0, (d) => new DeletionFence(d).underLock('busy', () => Promise.resolve())],
     ['deletion: results that expire', 10, (d) => locked(d).expireResults(busy.jobId)],
-    [
-      'gauges: rows that are overdue',
-      10,
-      (d) => overdueSeconds(d, { cleanupGraceMs: 3_600_000, jobRetentionMs: dayMs, revisionRetentionMs: dayMs }),
-    ],
+    ['gauges: work that is due', dueKinds.length * 10_000, (d) => new DueWorkStore(d).count(dueDelays)],
   ];
 }
 

@@ -14,7 +14,6 @@ import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-stor
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { workThrough } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused } from './remove-objects.ts';
@@ -23,7 +22,6 @@ export interface CleanupDependencies {
   readonly cleanup: CleanupStore;
   readonly fence: DeletionFence;
   readonly media: ObjectStore;
-  readonly metrics: Pick<Metrics, 'cleanupBacklog'>;
   readonly log: Logger;
   /** A job is cleaned up this long after its end, when no worker can still be writing for it. */
   readonly graceMs: number;
@@ -46,24 +44,23 @@ type ClaimedJob = JobToCleanUp & { readonly named: ReadonlySet<string> | null };
  * A round continues until no job is due. A job whose cleanup fails is due again later, so it delays no other job.
  */
 export function cleanupTask(dependencies: CleanupDependencies): PeriodicTask {
-  const { cleanup, metrics, graceMs, media, log } = dependencies;
-  const work = async (signal: AbortSignal) => {
-    const claim = async (limit: number): Promise<ClaimedJob[]> => {
-      const jobs = await cleanup.claim({ graceMs, limit });
-      const named = await cleanup.namedRevisions(jobs.flatMap(attemptsOf)).catch(() => null);
-      return jobs.map((job) => ({ ...job, named }));
-    };
-    await workThrough<ClaimedJob>({
-      claim,
+  const { cleanup, media, log } = dependencies;
+  const work = (signal: AbortSignal) =>
+    workThrough<ClaimedJob>({
+      claim: (limit) => claimJobs(limit, dependencies),
       handle: (job) => cleanUp(job, dependencies),
       mark: (jobs) => cleanup.markSwept(jobs.map(({ jobId }) => jobId)),
       onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'job cleanup failed'),
       media,
       signal,
     });
-    metrics.cleanupBacklog.set(await cleanup.backlog(graceMs));
-  };
   return { name: 'cleanup', work };
+}
+
+async function claimJobs(limit: number, { cleanup, graceMs }: CleanupDependencies): Promise<ClaimedJob[]> {
+  const jobs = await cleanup.claim({ graceMs, limit });
+  const named = await cleanup.namedRevisions(jobs.flatMap(attemptsOf)).catch(() => null);
+  return jobs.map((job) => ({ ...job, named }));
 }
 
 /** Removes what the job shares with others. Returns the keys of its own working objects; null: it is deferred. */

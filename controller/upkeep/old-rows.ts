@@ -13,6 +13,8 @@ export const keptRows = {
   import_retention: 30 * dayMs,
   /** Which versions of objects were submitted by events of the bucket; longer than any sender repeats an event. */
   bucket_event_retention: 90 * dayMs,
+  /** Events of `PURGE_HOOK_URL` name the hash of a deleted media; what the receiver answered can be seen. */
+  purge_event_retention: 30 * dayMs,
 } as const satisfies Partial<Record<DueKind, number>>;
 
 /** A task for each kind of old rows, so that none waits for another. */

@@ -6,7 +6,7 @@ import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fenc
 import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { inPages, workThrough } from './due-rows.ts';
+import { workThrough } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused, type SharedObjects } from './remove-objects.ts';
 
@@ -29,10 +29,7 @@ export interface RetentionDependencies {
   readonly revisionRetentionMs: number | null;
 }
 
-/** Events of `PURGE_HOOK_URL` name the hash of a deleted media; they are kept to see what the receiver answered. */
-const purgesKeptMs = 30 * 86_400_000;
-
-/** A task for each retention time that is set, so that neither waits for the other, and one for purges of media. */
+/** A task for each retention time that is set, so that neither waits for the other. */
 export function retentionTasks(dependencies: RetentionDependencies): PeriodicTask[] {
   const { retention, media, log, jobRetentionMs, revisionRetentionMs } = dependencies;
   const tasks: PeriodicTask[] = [];
@@ -60,10 +57,6 @@ export function retentionTasks(dependencies: RetentionDependencies): PeriodicTas
       });
     tasks.push({ name: 'job retention', work });
   }
-  tasks.push({
-    name: 'purge event retention',
-    work: (signal) => inPages((limit) => retention.deletePurges({ retentionMs: purgesKeptMs, limit }), signal),
-  });
   return tasks;
 }
 

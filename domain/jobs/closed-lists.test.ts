@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { noticeSchema } from './notice.ts';
-import { overdueTasks } from './overdue.ts';
 import { poolOfQueue, queueNames } from './routing.ts';
 import { activeStatuses, callbackStatuses, jobStatuses, jobStatusSchema } from './status.ts';
 
@@ -26,8 +25,4 @@ it('C21.24: what `callback_status` may be', () => {
 it('C10.14: the queues, and the pool of each, whose name Kubernetes accepts', () => {
   expect(queueNames).toEqual(['default', 'video:large']);
   expect(queueNames.map((name) => poolOfQueue[name])).toEqual(['default', 'video-large']);
-});
-
-it('the labels of `svc_overdue_seconds` are those that alerts name', () => {
-  expect(overdueTasks).toEqual(['cleanup', 'job_retention', 'revision_retention', 'webhooks']);
 });

@@ -1,7 +1,6 @@
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
-import type { OverdueTask } from '#domain/jobs/overdue.ts';
 import type { Database } from './database.ts';
-import { type DueTimes, overdueSeconds } from './overdue.ts';
+import { claimDue, claimText } from './due-work.ts';
 
 /** A final job whose objects are to be cleaned up. */
 export interface JobToCleanUp {
@@ -14,27 +13,14 @@ export interface JobToCleanUp {
   readonly chunkedRevs: readonly string[] | null;
 }
 
-// The index jobs_to_clean_up.
-const isDue = `
-  swept_at is null and finished_at is not null
-  and coalesce(cleanup_after, finished_at) < now() - $1 * interval '1 millisecond'`;
-// A claimed job is not claimed again for 10, 20, 40, … minutes, a day at most, so that failed cleanups follow others.
-const claim = `
-  with due as (
-    select id from jobs where ${isDue}
-    order by coalesce(cleanup_after, finished_at) limit $2 for update skip locked
-  )
-  update jobs set cleanup_attempts = cleanup_attempts + 1,
-    cleanup_after = now() - $1 * interval '1 millisecond'
-      + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
-  from due where jobs.id = due.id
-  returning jobs.id as "jobId", type, hash, attempt, chunked_revs as "chunkedRevs"`;
+const claim = claimText('cleanup', {
+  set: 'cleanup_attempts = cleanup_attempts + 1',
+  returning: 'id as "jobId", type, hash, attempt, chunked_revs as "chunkedRevs"',
+});
 // The text is searched, not the json: it need not be parsed, and none of it leaves the server.
 const named = `
   select rev from unnest($1::uuid[], $2::text[]) as made (job_id, rev) join jobs on id = job_id
   where strpos(results::text, '/' || rev || '/') > 0`;
-const backlogMax = 10_000;
-const backlog = `select count(*)::int as jobs from (select from jobs where ${isDue} limit ${backlogMax}) due`;
 
 /** Which final jobs may have left objects behind: each is cleaned up once. Times are the database's. */
 export class CleanupStore {
@@ -48,9 +34,8 @@ export class CleanupStore {
    * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first. No
    * other call returns them until they are marked or their delay has passed.
    */
-  async claim({ graceMs, limit }: { readonly graceMs: number; readonly limit: number }): Promise<JobToCleanUp[]> {
-    const { rows } = await this.#database.pool.query<JobToCleanUp>(claim, [graceMs, limit]);
-    return rows;
+  claim({ graceMs, limit }: { readonly graceMs: number; readonly limit: number }): Promise<JobToCleanUp[]> {
+    return claimDue<JobToCleanUp>(this.#database, claim, { limit, delayMs: graceMs });
   }
 
   /** The results of a job; one at a time, as they may be large. */
@@ -72,16 +57,5 @@ export class CleanupStore {
   /** Notes that the jobs were cleaned up. */
   async markSwept(jobIds: readonly string[]): Promise<void> {
     await this.#database.pool.query('update jobs set swept_at = now() where id = any($1)', [jobIds]);
-  }
-
-  /** For how long the first row of each task has been due, also those that other stores claim. */
-  overdueSeconds(times: DueTimes): Promise<Readonly<Record<OverdueTask, number>>> {
-    return overdueSeconds(this.#database, times);
-  }
-
-  /** The number of jobs that wait for cleanup, claimed ones aside; 10,000 stands for more as well. */
-  async backlog(graceMs: number): Promise<number> {
-    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs]);
-    return rows[0]?.jobs ?? 0;
   }
 }

@@ -1,6 +1,7 @@
 import type { JobType } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 import { unfinishedMax } from './deletion-fence.ts';
+import { claimDue, claimText } from './due-work.ts';
 
 /** A job whose objects are older than a retention time. */
 export interface ExpiredJob {
@@ -24,38 +25,33 @@ interface Page {
   readonly limit: number;
 }
 
-const claim = (since: string, condition: string) => `
-  select id, hash, stream_rev, intent_of(intent, created_at) as number, callback_status from jobs
-  where ${condition} and coalesce(retention_after, ${since}) < now() - $1 * interval '1 millisecond'
-  order by coalesce(retention_after, ${since}) limit $2 for update skip locked`;
-// A claimed job is not claimed again for an hour: one whose objects cannot be removed delays no other.
-const later = `retention_after = now() - $1 * interval '1 millisecond' + interval '1 hour'`;
-const returned = `jobs.id as "jobId", type, jobs.hash, attempt, jobs.stream_rev as "streamRev"`;
-// The indexes jobs_replaced and jobs_swept.
-const claimReplaced = `
-  with due as (${claim('replaced_at', 'replaced_at is not null and revision_deleted_at is null')})
-  update jobs set ${later} from due where jobs.id = due.id returning ${returned}`;
+const returned = `id as "jobId", type, hash, attempt, stream_rev as "streamRev"`;
+const claimReplaced = claimText('revision_retention', { returning: returned });
 // The webhook of a deleted job would be lost, and a job of the hash that has an earlier intent and has not ended must
 // learn of the stream. A job that expires gives its idempotency key up, so an equal request makes a new job.
-const claimOld = `
-  with due as materialized (${claim('finished_at', 'swept_at is not null')}),
-  unfinished as (
-    select hash, count(*) > ${unfinishedMax} as are_many, min(number) as oldest
-    from (select distinct hash as due_hash from due where stream_rev is not null) as hashes cross join lateral (
-      select hash, intent_of(intent, created_at) as number from jobs
-      where hash = due_hash and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
-    ) as of_hash group by hash
-  ), decided as (
-    select due.id, callback_status is distinct from 'pending'
-      and not exists (
-        select from webhook_events where job_id = due.id and is_additional and next_attempt_at is not null)
-      and not exists (select from media where media.hash = due.hash and legal_hold)
-      and (stream_rev is null or coalesce(not are_many and oldest >= number, true)) as is_expired
-    from due left join unfinished using (hash)
-  )
-  update jobs set ${later}, results_expired = results_expired or is_expired,
-    idempotency_key = case when is_expired then 'expired ' || jobs.id else idempotency_key end
-  from decided where jobs.id = decided.id returning ${returned}, is_expired as "isExpired"`;
+const claimOld = claimText('job_retention', {
+  decided: {
+    columns:
+      'hash as due_hash, stream_rev as due_rev, intent_of(intent, created_at) as number, callback_status as sent',
+    query: `
+      with unfinished as (
+        select due_hash, count(*) > ${unfinishedMax} as are_many, min(of_hash.number) as oldest
+        from (select distinct due_hash from due where due_rev is not null) as hashes cross join lateral (
+          select intent_of(intent, created_at) as number from jobs
+          where hash = due_hash and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
+        ) as of_hash group by due_hash
+      )
+      select due_key, sent is distinct from 'pending'
+        and not exists (
+          select from webhook_events where job_id = due_key and is_additional and next_attempt_at is not null)
+        and not exists (select from media where media.hash = due_hash and legal_hold)
+        and (due_rev is null or coalesce(not are_many and oldest >= number, true)) as is_expired
+      from due left join unfinished using (due_hash)`,
+  },
+  set: `results_expired = results_expired or is_expired,
+    idempotency_key = case when is_expired then 'expired ' || id else idempotency_key end`,
+  returning: `${returned}, is_expired as "isExpired"`,
+});
 // A hold that began since the claim keeps the objects, so their results have not expired after all.
 const deleteJobs = `
   with kept as (
@@ -66,14 +62,6 @@ const deleteJobs = `
   delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'
     and not exists (select from webhook_events where job_id = jobs.id and is_additional and next_attempt_at is not null)
     and not exists (select from media where media.hash = jobs.hash and legal_hold)`;
-// The index webhook_events_of_purges. A purge belongs to no job, with which it would be deleted.
-const deletePurges = `
-  delete from webhook_events where id in (
-    select id from webhook_events
-    where job_id is null and next_attempt_at is null and created_at < now() - $1 * interval '1 millisecond'
-    order by created_at limit $2
-  )`;
-
 // A day is over before its time begins. The index playback_days_by_day.
 const deletePlaybackDays = `
   delete from playback_days where (hash, day) in (
@@ -90,13 +78,13 @@ export class RetentionStore {
   }
 
   /** Takes jobs whose stream a later one replaced more than `retentionMs` ago, the longest replaced first. */
-  async claimReplaced({ retentionMs, limit }: Page): Promise<ExpiredJob[]> {
-    return (await this.#database.pool.query<ExpiredJob>(claimReplaced, [retentionMs, limit])).rows;
+  claimReplaced({ retentionMs, limit }: Page): Promise<ExpiredJob[]> {
+    return claimDue<ExpiredJob>(this.#database, claimReplaced, { limit, delayMs: retentionMs });
   }
 
   /** Takes cleaned-up jobs that ended more than `retentionMs` ago, the longest ended first. */
-  async claimOld({ retentionMs, limit }: Page): Promise<OldJob[]> {
-    return (await this.#database.pool.query<OldJob>(claimOld, [retentionMs, limit])).rows;
+  claimOld({ retentionMs, limit }: Page): Promise<OldJob[]> {
+    return claimDue<OldJob>(this.#database, claimOld, { limit, delayMs: retentionMs });
   }
 
   /** Notes that the objects of the jobs' replaced streams are deleted. */
@@ -110,11 +98,6 @@ export class RetentionStore {
    */
   async deleteJobs(jobIds: readonly string[]): Promise<void> {
     await this.#database.pool.query(deleteJobs, [jobIds]);
-  }
-
-  /** Deletes at most `limit` events of `PURGE_HOOK_URL` that ended, and are older than `retentionMs`; how many. */
-  async deletePurges({ retentionMs, limit }: Page): Promise<number> {
-    return (await this.#database.pool.query(deletePurges, [retentionMs, limit])).rowCount ?? 0;
   }
 
   /** Deletes at most `limit` digests of playback of days that ended more than `retentionMs` ago; how many. */

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { jobErrorCodes } from '#domain/errors.ts';
 import { jobTypeNames } from '#domain/job-types/index.ts';
-import { overdueTasks } from '#domain/jobs/overdue.ts';
+import { dueKinds, dueStates } from '#domain/work/due.ts';
 import { playbackObjects } from '#domain/playback/cmcd.ts';
 import { rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
@@ -109,8 +109,9 @@ export class Metrics {
     { queue: queueNames },
   );
 
-  readonly overdue = this.#gauge('svc_overdue_seconds', 'For how long the first row of a periodic task has been due', {
-    task: overdueTasks,
+  readonly dueWork = this.#gauge('svc_due_work', 'Work whose time has come by kind, and that of it which is late', {
+    kind: dueKinds,
+    state: dueStates,
   });
 
   readonly rollouts = this.#gauge('svc_rollouts', 'Rollouts by their status', { phase: rolloutStatuses });
@@ -142,12 +143,6 @@ export class Metrics {
     name: 'svc_webhook_delay_seconds',
     help: 'Time from when an attempt to deliver a webhook is due to its start',
     buckets: taskBuckets,
-  });
-
-  readonly cleanupBacklog = new Gauge({
-    registers: [this.registry],
-    name: 'svc_cleanup_backlog_jobs',
-    help: 'Final jobs whose objects are still to be cleaned up, at most 10000',
   });
 
   readonly leader = this.#gauge(

@@ -18,7 +18,6 @@ import { masterPath } from '#domain/media/revision-layout.ts';
 import { cleanupTask } from '../../controller/upkeep/cleanup.ts';
 import { removeUnused } from '../../controller/upkeep/remove-objects.ts';
 import { unfinishedMax } from '#platform/postgres/deletion-fence.ts';
-import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
 const contentType = 'application/octet-stream';
@@ -76,8 +75,7 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
   }
 
   /** One round. */
-  const sweep = (graceMs = 1_000) =>
-    cleanupTask({ ...rig, metrics: new Metrics(), graceMs }).work(new AbortController().signal);
+  const sweep = (graceMs = 1_000) => cleanupTask({ ...rig, graceMs }).work(new AbortController().signal);
 
   it('cleanup keeps the objects that a completed job names and removes earlier revisions and working objects', async () => {
     const { id, inRevision } = await twoAttempts();

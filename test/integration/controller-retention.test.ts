@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
+import { oldRowsTasks } from '../../controller/upkeep/old-rows.ts';
 import { type RetentionDependencies, retentionTasks } from '../../controller/upkeep/retention.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
@@ -181,14 +183,15 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect((await query('select job_id from webhook_events')).rows).toEqual([{ job_id: pending }]);
     });
 
-    it('purges of deleted media are deleted a month after they ended, without any time in the configuration', async () => {
+    it('purges of deleted media are deleted a month after they ended, and not before they are delivered', async () => {
       const insert = `
         insert into webhook_events (id, url, body, next_attempt_at, created_at)
         select gen_random_uuid(), name, '{}', case when name = 'due' then now() end, now() - days * interval '1 day'
         from (values ('due', 40), ('recent', 29)) as others (name, days)
         union all select gen_random_uuid(), 'old', '{}', null, now() - interval '31 days' from generate_series(1, 101)`;
       await query(insert);
-      await run({});
+      const tasks = oldRowsTasks({ dueWork: new DueWorkStore(rig.database) });
+      for (const task of tasks) await task.work(new AbortController().signal);
       expect((await query('select url from webhook_events order by url')).rows).toEqual([
         { url: 'due' },
         { url: 'recent' },

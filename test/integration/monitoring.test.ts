@@ -10,7 +10,6 @@ import { videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { overdueTasks } from '#domain/jobs/overdue.ts';
 import { programVersion } from '#platform/telemetry/program-version.ts';
 import { queueGaugesComponent } from '../../controller/execution/queue-gauges.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
@@ -123,9 +122,9 @@ async function fallBehind(rig: Rig, api: ApiUnderTest, metrics: Metrics): Promis
   );
   const rollouts = () => metrics.registry.getSingleMetricAsString('svc_rollouts');
   await until(rollouts, (text) => text.includes('phase="rolled_back"} 1'));
-  const overdue = () => metrics.registry.getSingleMetricAsString('svc_overdue_seconds');
-  for (const task of overdueTasks)
-    await until(overdue, (text) => Number(new RegExp(`task="${task}"} (\\S+)`).exec(text)?.[1] ?? 0) > 10_800);
+  const dueWork = () => metrics.registry.getSingleMetricAsString('svc_due_work');
+  for (const kind of ['cleanup', 'job_retention', 'revision_retention', 'webhook'])
+    await until(dueWork, (text) => new RegExp(`kind="${kind}",state="late"} [1-9]`).test(text));
   await api.d.database.pool.query(`update jobs set created_at = now() - interval '2 hours' where status = 'queued'`);
   await until(
     () => api.d.metrics.registry.getSingleMetricAsString('svc_queue_oldest_seconds'),

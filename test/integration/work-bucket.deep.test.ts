@@ -7,7 +7,6 @@ import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
-import { Metrics } from '#platform/telemetry/metrics.ts';
 import { cleanupTask } from '../../controller/upkeep/cleanup.ts';
 import { openFleet } from '../../testing/fleet.ts';
 import { sample } from '../../testing/media.ts';
@@ -66,7 +65,7 @@ async function encode(context: TestContext) {
   const { database } = fleet;
   const stores = { cleanup: new CleanupStore(database), fence: new DeletionFence(database), media: store };
   const log = createLogger({ level: 'silent', name: 'test' });
-  const cleanup = cleanupTask({ ...stores, log, metrics: new Metrics(), graceMs: 1000 });
+  const cleanup = cleanupTask({ ...stores, log, graceMs: 1000 });
   await cleanup.work(new AbortController().signal);
   const left = await Promise.all([mediaBucket, workBucket].map((bucket) => filesIn(join(dir, bucket))));
   await store.close();
