@@ -73,7 +73,7 @@ export function mediaQueries(): Query[] {
     ['deletion: of a media without jobs', 10, (d) => store(d).forgetOrphan('busy')],
     ['deletion: begun', 200, (d) => store(d).begin({ id: idOfRow(7), hash: 'busy', reason: 'request', purge })],
     ['deletion: found', 0, (d) => store(d).find(deletedHash)],
-    ['deletion: due ones', 1_000, (d) => store(d).claim()],
+    ['deletion: due ones', 1_000, (d) => store(d).claim(1)],
     ['deletion: deferred', 0, (d) => store(d).defer(deletion.id, 1_000)],
     ['deletion: jobs that are active', 1_000, (d) => store(d).activeJobs(deletion.id)],
     ['deletion: jobs with working objects', 2_000, (d) => store(d).unsweptJobs(deletedHash)],

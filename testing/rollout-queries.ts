@@ -39,7 +39,7 @@ export function rolloutQueries(): Query[] {
     ['rollout: its next status', 0, (d) => new RolloutStore(d).move(canary, 'running')],
     ['rollout: their number by status', 0, (d) => new RolloutStore(d).countByStatus()],
     ['rollout: of MediaRollouts', 0, (d) => new RolloutStore(d).ofResources()],
-    ['rollout: claimed', 0, (d) => new RolloutStore(d).claim()],
+    ['rollout: claimed', 0, (d) => new RolloutStore(d).claim(1)],
     ['rollout: deferred', 0, (d) => new RolloutStore(d).defer(canary, 1_000)],
     ['rollout: old items', 0, (d) => new RolloutStore(d).forgetItems(86_400_000, 1_000)],
     ['rollout: a page of media', 600, (d) => items(d).planPage(canary, 500)],

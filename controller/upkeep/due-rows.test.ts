@@ -54,6 +54,12 @@ describe('rows that are due', () => {
     expect((await through(201, { handle: fails(1) })).pages).toBe(2);
   });
 
+  it('in pages of one row, one that fails delays no other, and a hundred in a row end the round', async () => {
+    const some = await through(5, { pageSize: 1, handle: (row) => fails(row % 2 === 0 ? row : 9)(row) });
+    expect(some).toMatchObject({ pages: 6, marked: [1, 3], failed: [0, 2, 4] });
+    expect((await through(300, { pageSize: 1, handle: fails(0) })).pages).toBe(100);
+  });
+
   it('no more is begun once the process stops, and what was done is marked', async () => {
     const stopping = new AbortController();
     const seen = await through(300, {

@@ -11,10 +11,12 @@ export interface DueRows<Row> {
    */
   readonly handle: (row: Row) => Promise<readonly string[] | null>;
   /** Notes that the work on these rows is done. */
-  readonly mark: (rows: readonly Row[]) => Promise<unknown>;
-  readonly onFailure: (row: Row, error: unknown) => void;
-  readonly media: Pick<ObjectStore, 'delete'>;
+  readonly mark?: (rows: readonly Row[]) => Promise<unknown>;
+  readonly onFailure: (row: Row, error: unknown) => unknown;
+  readonly media?: Pick<ObjectStore, 'delete'>;
   readonly signal: AbortSignal;
+  /** 100 by default. */
+  readonly pageSize?: number;
 }
 
 interface HandledRow<Row> {
@@ -22,23 +24,27 @@ interface HandledRow<Row> {
   readonly keys: readonly string[];
 }
 
-const pageSize = 100;
+const pageSizeDefault = 100;
+/** After so many failures in a row, the bucket or the database is away. */
+const failuresMax = 100;
 /** Many at once, since most of the time goes into waiting for the bucket. */
 const rowsAtOnce = 32;
 /** Of each task in each process, so that a backlog of years takes little of the database from submissions. */
 const rowsPerSecondMax = 550;
 
 /**
- * Works through all rows that are due, a page at a time. One that fails delays no other. When every row of a page
- * fails, the bucket or the database is away, and the rest waits for the next round.
+ * Works through all rows that are due, a page at a time. One that fails delays no other. When a hundred in a row fail,
+ * the rest waits for the next round.
  */
 export async function workThrough<Row>(due: DueRows<Row>): Promise<void> {
-  const { claim, signal } = due;
+  const { claim, signal, pageSize = pageSizeDefault } = due;
+  let failuresInARow = 0;
   for (let goesOn = true; goesOn && !signal.aborted;) {
     const nextPageAtMs = performance.now() + (pageSize / rowsPerSecondMax) * 1000;
     const rows = await claim(pageSize);
     const failures = await workOn(rows, due);
-    goesOn = rows.length === pageSize && failures < pageSize;
+    failuresInARow = failures === rows.length ? failuresInARow + failures : 0;
+    goesOn = rows.length === pageSize && failuresInARow < failuresMax;
     if (goesOn) await pause(Math.max(0, nextPageAtMs - performance.now()), signal);
   }
 }
@@ -47,7 +53,7 @@ export async function workThrough<Row>(due: DueRows<Row>): Promise<void> {
 export async function inPages(
   changePage: (limit: number) => Promise<number>,
   signal: AbortSignal,
-  limit = pageSize,
+  limit = pageSizeDefault,
 ): Promise<void> {
   while (!signal.aborted && (await changePage(limit)) === limit);
 }
@@ -63,7 +69,7 @@ async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<num
       return await result;
     } catch (error) {
       failures += 1;
-      onFailure(row, error);
+      await onFailure(row, error);
       return null;
     }
   };
@@ -86,6 +92,6 @@ async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<num
 async function finish<Row>(handled: readonly HandledRow<Row>[], { media, mark }: DueRows<Row>): Promise<void> {
   if (handled.length === 0) return;
   const keys = handled.flatMap((one) => one.keys);
-  if (keys.length > 0) await media.delete(keys);
-  await mark(handled.map(({ row }) => row));
+  if (keys.length > 0) await media?.delete(keys);
+  await mark?.(handled.map(({ row }) => row));
 }

@@ -13,6 +13,7 @@ import type { DueDeletion, MediaDeletionStore, UnsweptJob } from '#platform/post
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
+import { workThrough } from './due-rows.ts';
 import { removeUnused } from './remove-objects.ts';
 
 /*
@@ -64,26 +65,25 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
       }
     }
     if (receiptRetentionMs !== null) while ((await deletions.forgetReceipts(receiptRetentionMs)) === 1000);
-    while (!signal.aborted) {
-      const due = await deletions.claim();
-      if (due === null) return;
-      await handle(due, { ...dependencies, bucket }, signal);
-    }
+    await workThrough({
+      claim: (limit) => deletions.claim(limit),
+      handle: async (due) => {
+        await removeAll(due, { ...dependencies, bucket }, signal);
+        return null;
+      },
+      // Due again soon, or in ten minutes when that cannot be written either.
+      onFailure: ({ id, hash }, error) => {
+        log.warn({ err: error, hash, deletion_id: id }, 'media deletion failed');
+        return deletions.defer(id, failedRetryMs).catch(() => undefined);
+      },
+      pageSize: 1,
+      signal,
+    });
   };
   return { name: 'media deletion', work };
 }
 
 type PacedDependencies = MediaDeletionDependencies & { readonly bucket: TokenBucket };
-
-/** One that fails is due again soon, or in ten minutes when that cannot be written either, and delays no other. */
-async function handle(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
-  try {
-    await removeAll(deletion, dependencies, signal);
-  } catch (error) {
-    dependencies.log.warn({ err: error, hash: deletion.hash, deletion_id: deletion.id }, 'media deletion failed');
-    await dependencies.deletions.defer(deletion.id, failedRetryMs).catch(() => undefined);
-  }
-}
 
 async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
   const {

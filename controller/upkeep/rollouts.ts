@@ -1,6 +1,6 @@
 import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
 import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
-import { inPages } from './due-rows.ts';
+import { inPages, workThrough } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 /** How long the items of an ended rollout stay; its row and its counts stay for good. */
@@ -9,20 +9,24 @@ const itemsAtOnce = 1_000;
 const nextRoundMs = 1_000;
 const retryMs = 5_000;
 
-/** Works on the rollouts that are due, each by one worker at a time. One that fails delays no other. */
+/** Works on the rollouts that are due, each by one worker at a time. */
 export function rolloutTask(dependencies: RolloutDependencies): PeriodicTask {
   const { rollouts, log } = dependencies;
-  const work = async (signal: AbortSignal) => {
-    for (let id = await rollouts.claim(); id !== null && !signal.aborted; id = await rollouts.claim()) {
-      try {
+  const work = (signal: AbortSignal) =>
+    workThrough({
+      claim: (limit) => rollouts.claim(limit),
+      handle: async ({ id }) => {
         await advanceRollout(id, dependencies, signal);
         await rollouts.defer(id, nextRoundMs);
-      } catch (error) {
+        return null;
+      },
+      onFailure: ({ id }, error) => {
         log.warn({ err: error, rollout_id: id, retry_in_ms: retryMs }, 'rollout round failed');
-        await rollouts.defer(id, retryMs);
-      }
-    }
-  };
+        return rollouts.defer(id, retryMs);
+      },
+      pageSize: 1,
+      signal,
+    });
   return { name: 'rollouts', work };
 }
 

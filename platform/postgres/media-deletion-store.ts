@@ -5,6 +5,7 @@ import { activeStatuses, jobStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
+import { claimDue, claimText, deferText, keysText } from './due-work.ts';
 import { toJson } from './job-row.ts';
 import { withdrawDeleted } from './playback-store.ts';
 import { insertPurgeEvent, type Purge } from './purge-events.ts';
@@ -80,21 +81,14 @@ const repeat = `
   update media_deletions set requested_at = clock_timestamp(), kid = coalesce(kid, $2) where id = $1
   returning ${deletionColumns}`;
 const lift = 'update media_deletions set lifted_at = clock_timestamp() where id = $1 and lifted_at is null';
-const claim = `
-  with due as (
-    select id from media_deletions where finished_at is null and due_at <= now()
-    order by due_at limit 1 for update skip locked
-  )
-  update media_deletions set due_at = now() + interval '10 minutes'
-  from due where media_deletions.id = due.id
-  returning ${deletionColumns.replace('id,', 'media_deletions.id,')}, (
+const claim = claimText('media_deletion', {
+  returning: `${deletionColumns}, (
     select extract(epoch from now() - greatest(max(jobs.finished_at), media_deletions.requested_at)) * 1000
     from jobs where jobs.hash = media_deletions.hash and swept_at is null
       and created_at <= media_deletions.requested_at
-  )::float8 as quiet_ms`;
-const later = `
-  update media_deletions set due_at = now() + $2 * interval '1 millisecond'
-  where id = $1 and finished_at is null`;
+  )::float8 as quiet_ms`,
+});
+const later = deferText('media_deletion');
 // Claimed ones as well: a job that was submitted before the deletion became visible may have begun.
 const active = `
   select jobs.id from jobs join media_deletions on media_deletions.id = $1 and media_deletions.hash = jobs.hash
@@ -132,12 +126,7 @@ const forgetMedia = 'delete from media where hash = $1';
 const release = `
   update jobs set ticketed_at = '-infinity'
   where hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
-const expired = `
-  select hash from media where expires_at <= now() and not legal_hold
-    and not exists (
-      select from media_deletions where media_deletions.hash = media.hash and lifted_at is null
-    )
-  order by expires_at limit $1`;
+const expired = keysText('media_expiry');
 const forgetReceipts = `
   with old as (
     select id, hash from media_deletions where finished_at < now() - $1 * interval '1 millisecond' limit 1000
@@ -197,10 +186,10 @@ export class MediaDeletionStore {
     return rows[0] === undefined ? null : deletionOfRow(rows[0]);
   }
 
-  /** Takes the deletion that has been due for longest; no other call gets it for ten minutes. */
-  async claim(): Promise<DueDeletion | null> {
-    const { rows } = await this.#database.pool.query<DeletionRow & { quiet_ms: number }>(claim);
-    return rows[0] === undefined ? null : { ...deletionOfRow(rows[0]), quietMs: rows[0].quiet_ms };
+  /** Takes the deletions that have been due for longest; no other call gets them for ten minutes. */
+  async claim(limit: number): Promise<DueDeletion[]> {
+    const rows = await claimDue<DeletionRow & { quiet_ms: number }>(this.#database, claim, { limit });
+    return rows.map((row) => ({ ...deletionOfRow(row), quietMs: row.quiet_ms }));
   }
 
   /** Leaves a claimed deletion for `delayMs`. */
@@ -265,8 +254,8 @@ export class MediaDeletionStore {
 
   /** Media whose time has come, the longest overdue first. */
   async expired(limit: number): Promise<string[]> {
-    const { rows } = await this.#database.pool.query<{ hash: string }>(expired, [limit]);
-    return rows.map(({ hash }) => hash);
+    const rows = await claimDue<{ due_key: string }>(this.#database, expired, { limit });
+    return rows.map((row) => row.due_key);
   }
 
   /** Deletes the row of a media without jobs, which two deletions of its last jobs at once leave. */

@@ -9,6 +9,7 @@ import {
 } from '#domain/rollouts/rollout.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import type { Database } from './database.ts';
+import { claimDue, claimText, deferText } from './due-work.ts';
 import { toJson } from './job-row.ts';
 import { RolloutItemStore } from './rollout-item-store.ts';
 import { RolloutSlotStore } from './rollout-slot-store.ts';
@@ -50,16 +51,11 @@ const move = `
     reason = coalesce($4, reason), verdict = coalesce($5::json, verdict),
     finished_at = case when $6 then now() end
   where id = $1 and status = any($3)`;
-const claim = `
-  update rollouts set due_at = now() + interval '10 seconds'
-  where id = (
-    select id from rollouts where status in (${literals(activeStatuses)}) and due_at <= now()
-    order by due_at limit 1 for update skip locked
-  ) returning id`;
+const claim = claimText('rollout', { returning: 'id' });
+const later = deferText('rollout');
 const countByStatus = 'select status, count(*)::int as count from rollouts group by status';
 const ofResources = `
   select id from rollouts where resource is not null and status in (${literals(activeStatuses)})`;
-const later = `update rollouts set due_at = now() + $2 * interval '1 millisecond' where id = $1`;
 /** Rollouts that ended; the rows of their items go with them, so a few at a time. */
 const oldItems = `
   with old as (
@@ -141,10 +137,9 @@ export class RolloutStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Takes a rollout that no other call gets for ten seconds; null when none is due. */
-  async claim(): Promise<string | null> {
-    const { rows } = await this.#database.pool.query<{ id: string }>(claim);
-    return rows[0]?.id ?? null;
+  /** Takes rollouts that no other call gets for ten seconds. */
+  claim(limit: number): Promise<Pick<Rollout, 'id'>[]> {
+    return claimDue<Pick<Rollout, 'id'>>(this.#database, claim, { limit });
   }
 
   /** Leaves a claimed rollout for `delayMs`. */

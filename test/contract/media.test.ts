@@ -634,8 +634,8 @@ describe('deletion', () => {
     // Deletions of other tests are no longer due.
     await query(`update media_deletions set due_at = now() + interval '1 hour' where finished_at is null`);
     await api.call(`/api/media/${hash}`, { method: 'DELETE' });
-    const soon = await api.d.deletions.claim();
-    expect(soon).toMatchObject({ hash, quietMs: expect.any(Number) as number });
+    const soon = await api.d.deletions.claim(1);
+    expect(soon).toMatchObject([{ hash, quietMs: expect.any(Number) as number }]);
     await query('update media_deletions set due_at = now() where finished_at is null');
     expect(await finished(hash)).toMatchObject({ status: 'deleted' });
   });

@@ -255,14 +255,6 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     expect(await isDeleted()).toBe(false);
   });
 
-  it('a rollout is one worker’s for ten seconds, and due again after them', async () => {
-    const { id } = await rolloutOf(1);
-    expect(await rig.d.rollouts.claim()).toBe(id);
-    expect(await rig.d.rollouts.claim()).toBeNull();
-    await rig.query(`update rollouts set due_at = due_at - interval '10 s' where id = $1`, [id]);
-    expect(await rig.d.rollouts.claim()).toBe(id);
-  });
-
   it('C32.13: a rollout whose round fails delays no other, and is tried again later', async () => {
     const [failing, other] = [await rolloutOf(1), await rolloutOf(1)];
     const { items } = rig.d.rollouts;
