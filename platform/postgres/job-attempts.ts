@@ -6,6 +6,7 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { UnitRun } from '#domain/work/unit-run.ts';
 import { BatchRows } from './batch-rows.ts';
+import { claimDue, claimText } from './due-work.ts';
 import { endAssignments, endParameters } from './ended-attempts.ts';
 import {
   type CurrentAttempt,
@@ -95,16 +96,11 @@ const next = `
   returning ${ticketColumns}`;
 /** As many leases as are released by one statement. */
 export const lapsedAtOnce = 500;
-const release = `
-  with lapsed as (
-    select id from jobs where lease_owner is not null and lease_expires_at < coalesce($2, now()) and status = any($1)
-    order by lease_expires_at limit ${lapsedAtOnce} for update skip locked
-  )
-  update jobs set attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
-    lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now(),
-    ${endAssignments(3)}
-  from lapsed where jobs.id = lapsed.id
-  returning ${ticketColumns}`;
+const release = claimText('lapsed_lease', {
+  set: `attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
+    lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now(), ${endAssignments(4)}`,
+  returning: ticketColumns,
+});
 const back = `
   update jobs set progress = 0, phase = case when status = 'processing' then 'admitted' end,
     lease_owner = null, lease_expires_at = null, waiting_reason = null,
@@ -217,8 +213,8 @@ export class AttemptStore extends BatchRows {
    * `lapsedAtOnce`. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
    */
   async releaseLapsed(now: Date | null = null): Promise<Ticket[]> {
-    const parameters = [statusesBefore('completed'), now, ...endParameters({ result: 'disrupted' })];
-    const { rows } = await this.database.pool.query<TicketRow>(release, parameters);
+    const page = { limit: lapsedAtOnce, now };
+    const rows = await claimDue<TicketRow>(this.database, release, page, ...endParameters({ result: 'disrupted' }));
     return rows.map(ticketOfRow);
   }
 }

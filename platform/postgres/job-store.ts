@@ -4,6 +4,7 @@ import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
+import { claimDue, claimText } from './due-work.ts';
 import { answersEqual } from './equal-keys.ts';
 import { AttemptStore } from './job-attempts.ts';
 import { finishJob, type FinalState } from './job-end.ts';
@@ -62,14 +63,7 @@ const oldestWaiting = `
       and priority > $2
     order by created_at limit 1
   ) as oldest`;
-const withoutTicket = `
-  with waiting as (
-    select id from jobs where status = any($1) and lease_owner is null
-      and ticketed_at < now() - $2 * interval '1 millisecond'
-    order by ticketed_at limit $3 for update skip locked
-  )
-  update jobs set ticketed_at = now() from waiting where jobs.id = waiting.id
-  returning ${ticketColumns}`;
+const withoutTicket = claimText('missing_ticket', { returning: ticketColumns });
 
 /**
  * Jobs and their attempts, the source of truth.
@@ -179,9 +173,8 @@ export class JobStore extends AttemptStore {
    * Each call moves the rows that it returns to the end, so repeated calls visit all of them.
    */
   async withoutTicket(options: { readonly olderThanMs: number; readonly limit: number }): Promise<Ticket[]> {
-    const parameters = [activeStatuses, options.olderThanMs, options.limit];
-    const { rows } = await this.database.pool.query<TicketRow>(withoutTicket, parameters);
-    return rows.map(ticketOfRow);
+    const page = { limit: options.limit, delayMs: options.olderThanMs };
+    return (await claimDue<TicketRow>(this.database, withoutTicket, page)).map(ticketOfRow);
   }
 
   /**

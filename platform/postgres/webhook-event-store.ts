@@ -1,5 +1,7 @@
 import type { TraceContext } from '#domain/jobs/job.ts';
 import type { Database } from './database.ts';
+import { dueRowsOf } from './due-kinds.ts';
+import { claimDue, claimText, clock, isDue } from './due-work.ts';
 
 /** An event whose next attempt is due. */
 export interface DueWebhookEvent {
@@ -74,40 +76,38 @@ interface EventRow {
   readonly overdue_ms: number;
 }
 
-const isDue = `next_attempt_at <= coalesce($1, now()) and (held_until is null or held_until <= coalesce($1, now()))`;
+/** The most events of one host that one statement takes or gives up. */
+const ofHostMax = 1_000;
+/** Events of a host that does not answer are given up after this time. */
+const overdueMsMax = 86_400_000;
+
 // From host to host by the index (host, next_attempt_at): the events of one host are not read to find the next.
 const dueHosts = `
   with recursive pending (host) as (
-    (select host from webhook_events where next_attempt_at is not null and host > $2 order by host limit 1)
+    (select host from webhook_events where next_attempt_at is not null and host > $4 order by host limit 1)
     union all
     select (
       select host from webhook_events where next_attempt_at is not null and host > pending.host order by host limit 1
     ) from pending where pending.host is not null
   )
-  select examined.host, (extract(epoch from coalesce($1, now()) - first.next_attempt_at) * 1000)::float8 as overdue_ms
-  from (select host from pending where host is not null limit $3) as examined left join lateral (
-    select next_attempt_at from webhook_events where host = examined.host and ${isDue} order by next_attempt_at limit 1
+  select examined.host, (extract(epoch from ${clock} - first.next_attempt_at) * 1000)::float8 as overdue_ms
+  from (select host from pending where host is not null limit $1) as examined left join lateral (
+    select next_attempt_at from webhook_events where host = examined.host and ${isDue(dueRowsOf.webhook)}
+    order by next_attempt_at limit 1
   ) as first on true`;
-const take = `
-  with taken as (
-    select event.id from unnest($3::text[], $4::int[]) as wanted (host, requests) cross join lateral (
-      select id from webhook_events where host = wanted.host and ${isDue}
-      order by next_attempt_at limit wanted.requests for update skip locked
-    ) as event
-  )
-  update webhook_events set held_until = coalesce($1, now()) + $2 * interval '1 millisecond'
-  from taken where webhook_events.id = taken.id
-  returning webhook_events.id, job_id, url, host, body, trace, deliveries, attempts,
-    (extract(epoch from coalesce($1, now()) - next_attempt_at) * 1000)::float8 as overdue_ms`;
+const take = claimText('webhook', {
+  fairBy: 'host',
+  returning: `id, job_id, url, host, body, trace, deliveries, attempts,
+    (extract(epoch from ${clock} - next_attempt_at) * 1000)::float8 as overdue_ms`,
+});
+const ended = claimText('webhook', {
+  fairBy: 'host',
+  isEnd: true,
+  set: 'next_attempt_at = null, held_until = null',
+  returning: 'job_id, is_additional',
+});
 const giveUp = `
-  with overdue as (
-    select id from webhook_events
-    where host = $2 and next_attempt_at < coalesce($1, now()) - interval '1 day' and ${isDue}
-    order by next_attempt_at limit 1000 for update skip locked
-  ), ended as (
-    update webhook_events set next_attempt_at = null, held_until = null
-    from overdue where webhook_events.id = overdue.id returning job_id, is_additional
-  )
+  with ended as (${ended})
   update jobs set callback_status = 'callback_failed' from ended
   where jobs.id = ended.job_id and not is_additional`;
 
@@ -148,11 +148,8 @@ export class WebhookEventStore {
 
   /** Which hosts have events that are due, of `limit` hosts with events that are to be sent, after the host `after`. */
   async dueHosts({ after, limit, now = null }: { after: string; limit: number; now?: Date | null }): Promise<DueHosts> {
-    const { rows } = await this.#database.pool.query<{ host: string; overdue_ms: number | null }>(dueHosts, [
-      now,
-      after,
-      limit,
-    ]);
+    const page = { limit, now };
+    const rows = await claimDue<{ host: string; overdue_ms: number | null }>(this.#database, dueHosts, page, after);
     const hosts = rows.flatMap(({ host, overdue_ms: overdueMs }) => (overdueMs === null ? [] : [{ host, overdueMs }]));
     return {
       hosts: hosts.toSorted((one, other) => other.overdueMs - one.overdueMs),
@@ -165,8 +162,9 @@ export class WebhookEventStore {
    * or `reservedMs` have passed.
    */
   async take({ requests, reservedMs = 60_000, now = null }: TakeOptions): Promise<DueWebhookEvent[]> {
-    const parameters = [now, reservedMs, [...requests.keys()], [...requests.values()]];
-    const { rows } = await this.#database.pool.query<EventRow>(take, parameters);
+    const each = [[...requests.keys()], [...requests.values()]];
+    const page = { limit: ofHostMax, now };
+    const rows = await claimDue<EventRow>(this.#database, take, page, ...each, reservedMs);
     return rows.map((row) => ({
       id: row.id,
       jobId: row.job_id,
@@ -185,7 +183,8 @@ export class WebhookEventStore {
    * 1000 at once; returns their number.
    */
   async giveUp(host: string, now: Date | null = null): Promise<number> {
-    return (await this.#database.pool.query(giveUp, [now, host])).rowCount ?? 0;
+    const parameters = [ofHostMax, overdueMsMax, now, [host], [ofHostMax]];
+    return (await this.#database.pool.query(giveUp, parameters)).rowCount ?? 0;
   }
 
   /** Keeps the attempt, and moves the event and the job's `callback_status` on, in one transaction. */

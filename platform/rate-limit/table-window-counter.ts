@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts';
+import { deleteText } from '../postgres/due-work.ts';
 import type { WindowCounter } from './window-counter.ts';
 
 // One statement: the row's lock serialises hits of one bucket. clock_timestamp(), since a hit may have waited for it.
@@ -12,10 +13,7 @@ const hit = `
   returning hits::int as count, extract(epoch from expires_at - clock_timestamp())::float8 * 1000 as reset_ms`;
 
 const pageSize = 1_000;
-const clean = `
-  delete from key_values where key in (
-    select key from key_values where expires_at < now() limit ${pageSize} for update skip locked
-  )`;
+const clean = deleteText({ table: 'key_values', key: 'key', where: 'true', dueAt: 'expires_at' });
 
 /** Expired rows only take space; each process deletes some of them this often, while it counts. */
 const cleanEveryMs = 60_000;
@@ -26,7 +24,7 @@ export function openTableWindowCounter(database: Database): WindowCounter {
   let cleanedAt = Date.now();
   const deleteExpired = async () => {
     // Until a page is not full: a table that gets more rows than one page each time would grow for ever.
-    while ((await pool.query(clean)).rowCount === pageSize);
+    while ((await pool.query(clean, [pageSize, 0, null])).rowCount === pageSize);
   };
   const cleanSometimes = () => {
     if (Date.now() - cleanedAt < cleanEveryMs) return;

@@ -119,20 +119,6 @@ describeStores('the end of a job', (c) => {
       expect(idsOf(tickets)).toEqual([queued.id, again.id].toSorted());
       expect(tickets.find(({ jobId }) => jobId === again.id)).toMatchObject({ attempt: 2, queue: 'default' });
     });
-
-    test('the search for jobs without a ticket leaves out younger ones', async () => {
-      await c.jobs.insertOrFind(newJob());
-      expect(await c.jobs.withoutTicket({ olderThanMs: 10_000, limit: 100 })).toEqual([]);
-    });
-
-    test('repeated searches for jobs without a ticket reach all rows, however few each may name', async () => {
-      const ids = [];
-      for (let i = 0; i < 5; i++) ids.push((await c.jobs.insertOrFind(newJob())).job.id);
-      await c.database.pool.query(`update jobs set ticketed_at = now() - interval '1 minute'`);
-      const named = [];
-      for (let i = 0; i < 3; i++) named.push(...(await c.jobs.withoutTicket({ olderThanMs: 1_000, limit: 2 })));
-      expect(idsOf(named.slice(0, 5))).toEqual(ids.toSorted());
-    });
   });
 
   describe('createRetries', () => {

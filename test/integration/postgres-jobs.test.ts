@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { type JobPhase, jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
@@ -189,27 +188,6 @@ describeStores('the job store', (c) => {
       // The job began with its first attempt.
       expect(taken).toMatchObject({ attempt: 2, phase: 'scheduling', startedAt: first?.startedAt });
       expect(await c.jobs.finish(failure(job.id, 2))).toMatchObject({ status: 'failed' });
-    });
-
-    test('sweepers at once release each lapsed lease once', async () => {
-      const ids = new Set<string>();
-      for (let i = 0; i < 30; i++) {
-        const { id } = (await c.jobs.insertOrFind(newJob())).job;
-        ids.add(id);
-        await c.jobs.claim({ jobId: id, attempt: 1, owner: 'dead', leaseMs });
-      }
-      await c.database.pool.query(`update jobs set lease_expires_at = now() - interval '1 second'`);
-      // One row is locked for a while, as by a worker that is about to end its job: the sweepers meet there.
-      const locker = await c.database.pool.connect();
-      await locker.query('begin');
-      await locker.query('select from jobs limit 1 for update');
-      const sweeps = Promise.all(Array.from({ length: 5 }, () => c.jobs.releaseLapsed(new Date())));
-      await sleep(200);
-      await locker.query('rollback');
-      locker.release();
-      const released = [...(await sweeps).flat(), ...(await c.jobs.releaseLapsed(new Date()))];
-      expect(released.every(({ attempt }) => attempt === 2)).toBe(true);
-      expect(released.map(({ jobId }) => jobId).toSorted()).toEqual([...ids].toSorted());
     });
 
     test('an endless lease never lapses', async () => {

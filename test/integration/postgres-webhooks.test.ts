@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { type WebhookAttempt, WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -46,29 +45,6 @@ describeStores('the webhook event store', (c) => {
     const found = await due({ now: start, limit: 10 });
     expect(found).toMatchObject([{ id: eventId, jobId: job.id, url: callbackUrl, trace: job.trace, attempt: 1 }]);
     expect(JSON.parse(found[0]?.body ?? '')).toMatchObject({ event_id: eventId, job_id: job.id });
-  });
-
-  test('senders at once never get the same event; one that dies gives it up after the hold', async () => {
-    for (let i = 0; i < 20; i++) await ended();
-    // One row is locked for a while, so that the senders meet there.
-    const locker = await c.database.pool.connect();
-    await locker.query('begin');
-    await locker.query('select from webhook_events limit 1 for update');
-    const senders = Promise.all(Array.from({ length: 5 }, () => due({ now: start, limit: 20, reservedMs: 1_000 })));
-    await sleep(200);
-    await locker.query('rollback');
-    locker.release();
-    const taken = [...(await senders).flat(), ...(await due({ now: start, limit: 20, reservedMs: 1_000 }))];
-    expect(taken).toHaveLength(20);
-    expect(new Set(taken.map(({ id }) => id)).size).toBe(20);
-    expect(await due({ now: after(999), limit: 20 })).toEqual([]);
-    expect(await due({ now: after(1_000), limit: 20 })).toHaveLength(20);
-  });
-
-  test('the longest due of a host come first, and no more than asked for', async () => {
-    const [late, early] = [await ended(after(100)), await ended(after(50))];
-    const found = [...(await due({ now: after(200), limit: 1 })), ...(await due({ now: after(200), limit: 1 }))];
-    expect(found.map(({ id }) => id)).toEqual([early.eventId, late.eventId]);
   });
 
   test('a sender learns from the last attempt at each host, of as many attempts as it asks for', async () => {
