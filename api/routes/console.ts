@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { extname, join, relative } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { addStaticFile, isServable } from '#platform/http/static-file.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { forBrowser, sharedModules } from './console-modules.ts';
 
 // `/console/`: the page for people with an API key. It is static: all that it shows comes from the routes of the API,
 // with the key that was typed in. The files are read at start and have fixed routes.
@@ -50,6 +51,10 @@ export async function addConsoleRoutes(
     if (!entry.isFile() || !isServable(file)) continue;
     const name = relative(folder, file);
     const urls = name === 'index.html' ? ['/console/', '/console/index.html'] : [`/console/${name}`];
-    addStaticFile(app, { urls, name, bytes: await readFile(file), headers });
+    const bytes = await readFile(file);
+    const served = extname(name) === '.js' ? Buffer.from(forBrowser(bytes.toString(), name)) : bytes;
+    addStaticFile(app, { urls, name, bytes: served, headers });
   }
+  for (const [name, text] of await sharedModules())
+    addStaticFile(app, { urls: [`/console/${name}`], name, bytes: Buffer.from(text), headers });
 }
