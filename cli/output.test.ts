@@ -54,14 +54,7 @@ it.each([
     { code: 'internal_error', status: 500, traceId: 'abc' },
     'internal_error: There is no job. Look up the trace id in the log of the service. (trace id abc)',
   ],
-  [
-    {
-      code: 'invalid_request',
-      status: 400,
-      errors: [{ pointer: '/options/at', code: 'x', detail: 'is not a known field' }],
-    },
-    'invalid_request: options.at is not a known field',
-  ],
+  [{ code: 'source_missing', status: 400 }, 'There is no job. There is no such file here either.'],
 ])('the error %j is one line, the fault first', (fields, line) => {
   const { written, stderr } = outlets({});
   printError(new ReelwrightError({ detail: 'There is no job.', ...fields }), { isJson: false, stderr });

@@ -99,17 +99,12 @@ export function printError(error: unknown, { isJson, stderr }: { readonly isJson
 /** The fault first, then what to do at this terminal. */
 function lineOf(error: ReelwrightError | null, message: string): string {
   if (error === null) return message;
-  const { code, detail, errors, status, traceId, advice } = error;
+  const { code, detail, status, traceId, advice } = error;
   if (code === 'unauthorized') return 'the API key is refused: run reelwright login, or set REELWRIGHT_API_KEY';
-  if (code === 'source_missing') return `${faultsOf(errors, detail)}, and there is no such file here`;
+  if (code === 'source_missing') return `${detail} There is no such file here either.`;
   const isAdvised = status === 0 || status >= 500;
   const trace = status >= 500 && traceId !== null ? ` (trace id ${traceId})` : '';
-  return `${code}: ${faultsOf(errors, detail)}${isAdvised ? `. ${advice}` : ''}${trace}`;
-}
-
-function faultsOf(errors: ReelwrightError['errors'], detail: string): string {
-  if (errors.length === 0) return detail.replace(/\.$/, '');
-  return errors.map((each) => `${each.pointer.slice(1).replaceAll('/', '.') || 'the body'} ${each.detail}`).join('; ');
+  return `${code}: ${detail.replace(/\.$/, '')}${isAdvised ? `. ${advice}` : ''}${trace}`;
 }
 
 /** Rows in columns as wide as their widest cell. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
+import { type Fault, KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
 import { traceIdOfRequest } from './tracing.ts';
 
 // Every refusal of the JSON API is one RFC 9457 problem document (C22.21).
@@ -37,8 +37,8 @@ export function statusOfProblem(code: RequestErrorCode): number {
 /** What the caller can do, for a problem without a detail of its own: `detail` says more than `title`. */
 const adviceOf = {
   invalid_json: 'Send one JSON value in UTF-8.',
-  invalid_request: 'Each entry of errors names a field and what is expected of it.',
-  source_missing: 'Put the object into the source bucket, or correct source.',
+  invalid_request: 'Send a request as /docs describes it.',
+  source_missing: 'Upload it, or correct source.',
   source_too_large: 'The limit is MAX_FILE_SIZE of this service.',
   unauthorized: 'Send the credential that this address requires.',
   forbidden: 'Get a new credential; this one is wrong, has expired, or is for something else.',
@@ -115,12 +115,33 @@ export function problemDocument(
     type: `/docs#problem-${code}`,
     title,
     status: statusOf[code],
-    detail: message === title ? adviceOf[code] : message,
+    detail: message === title ? detailOf(code, faults) : message,
     instance: (request.url.split('?', 1)[0] ?? '').slice(0, 256),
     code,
     trace_id: traceIdOfRequest(request, reply),
     ...(faults.length === 0 ? {} : { errors: [...faults] }),
   };
+}
+
+/** Faults that `detail` has; `errors` has all. */
+const shownFaultsMax = 3;
+/** Characters of a fault in `detail`. */
+const shownCharactersMax = 200;
+
+/** What is wrong, by the faults where there are some, and then what the caller can do. */
+function detailOf(code: RequestErrorCode, faults: readonly Fault[]): string {
+  if (faults.length === 0) return adviceOf[code];
+  const shown = faults.slice(0, shownFaultsMax).map(textOfFault).join('; ');
+  const more = faults.length > shownFaultsMax ? `; and ${faults.length - shownFaultsMax} more faults` : '';
+  // Of an invalid request, each fault says what is expected.
+  return code === 'invalid_request' ? `${shown}${more}.` : `${shown}${more}. ${adviceOf[code]}`;
+}
+
+/** A fault as a sentence without its full stop, such as `options.width must be at least 1`. */
+function textOfFault({ pointer, detail }: Fault): string {
+  const field = pointer === '' ? 'The body' : pointer.slice(1).replaceAll('/', '.');
+  const text = `${field} ${detail}`;
+  return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
 
 const rawAdvice = {

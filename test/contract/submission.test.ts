@@ -60,6 +60,16 @@ describe('the body of a submission', () => {
     expect(answer.json).toMatchObject({ status: 400, code: 'invalid_request', instance: '/api/jobs' });
   });
 
+  it('C22.22: the detail of a refusal begins with its first three faults, and then says what to do', async () => {
+    const outputs = [{ width: 0 }];
+    const { json } = await api.submit({ type: 'image:thumbnail', hash: '..', source: '/x', options: { outputs } });
+    expect(json.detail).toMatch(/^hash must .+; source must .+; and \d more faults\.$/);
+    const missing = await api.submit({ type: 'video:cover', hash: 'a', source: 'nope.mp4', options: {} });
+    expect(missing.json.detail).toBe(
+      'source "nope.mp4" does not exist in the source bucket. Upload it, or correct source.',
+    );
+  });
+
   it.each([
     ['image:thumbnail', { outputs: [{ variant: 'a', width: 10, format: 'jpg' }] }],
     ['video:cover', { timestamp_sec: 1.5 }],

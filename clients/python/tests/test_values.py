@@ -111,10 +111,10 @@ class SourceTest(unittest.TestCase):
 class ErrorTest(unittest.TestCase):
     """What an error says."""
 
-    def test_every_fault_of_a_request_is_in_its_text(self) -> None:
-        faults: Any = [{"pointer": "/hash", "detail": "is empty"}, {"pointer": "", "detail": "is no object"}]
-        error = ReelwrightError("invalid_request", "no", errors=faults)
-        self.assertEqual(str(error), "invalid_request: no (/hash is empty; the body is no object)")
+    def test_the_text_of_an_error_is_its_code_and_the_detail_of_the_service(self) -> None:
+        faults: Any = [{"pointer": "/hash", "detail": "is empty"}]
+        error = ReelwrightError("invalid_request", "hash is empty.", errors=faults)
+        self.assertEqual(str(error), "invalid_request: hash is empty.")
         self.assertEqual(str(ReelwrightError("timeout", "late")), "timeout: late")
 
     def test_an_answer_that_is_no_problem_is_unexpected(self) -> None:

@@ -28,9 +28,7 @@ export class ReelwrightError extends Error {
   readonly retryAfterSec: number | null;
 
   constructor({ code, detail, status = 0, errors = [], traceId = null, retryAfterSec = null, cause }: ErrorFields) {
-    const faults = errors.map((fault) => `${fault.pointer || 'the body'} ${fault.detail}`).join('; ');
-    const message = `${code}: ${detail}${faults === '' ? '' : ` (${faults})`}`;
-    super(message, cause === undefined ? undefined : { cause });
+    super(`${code}: ${detail}`, cause === undefined ? undefined : { cause });
     this.status = status;
     this.code = code;
     this.detail = detail;

@@ -30,8 +30,7 @@ class ReelwrightError(Exception):
         trace_id: str | None = None,
         retry_after_sec: float | None = None,
     ) -> None:
-        faults = "; ".join(f"{fault['pointer'] or 'the body'} {fault['detail']}" for fault in errors)
-        super().__init__(f"{code}: {detail}" + (f" ({faults})" if faults else ""))
+        super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
         self.status = status
