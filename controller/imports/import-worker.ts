@@ -5,10 +5,10 @@ import { ImportFailure } from '#domain/imports/import.ts';
 import { retryAfterMs } from '#domain/retry-after.ts';
 import { removeImported } from '#jobs/imports/remove.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
-import { pause } from '#platform/lifecycle/backoff.ts';
 import type { ClaimedImport } from '#platform/postgres/import-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { workInSlots } from '../upkeep/due-rows.ts';
 import { LeaseLost, transfer, type TransferDependencies } from './transfer.ts';
 
 export interface ImportWorkerDependencies extends Omit<TransferDependencies, 'countBytes'> {
@@ -46,31 +46,17 @@ export function importWorker(dependencies: ImportWorkerDependencies): Component 
   };
 }
 
-async function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal): Promise<void> {
+function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal): Promise<void> {
   const { rows, settings, log, leaseMs } = dependencies;
-  const running = new Set<Promise<void>>();
-  let freed = new AbortController();
-  while (!stopping.aborted) {
-    // A promise would keep what waited for it, and an import may take hours.
-    freed = new AbortController();
-    const free = settings.concurrency - running.size;
-    const claimed =
-      free === 0
-        ? []
-        : await rows.claim(free, leaseMs).catch((error: unknown) => {
-            log.warn({ err: error }, 'due imports query failed');
-            return [];
-          });
-    for (const row of claimed) {
-      const attempt = attemptAt(row, dependencies, stopping).finally(() => {
-        running.delete(attempt);
-        freed.abort();
-      });
-      running.add(attempt);
-    }
-    await pause(pollEveryMs, AbortSignal.any([stopping, freed.signal]));
-  }
-  await Promise.all(running);
+  const claim = async (running: number): Promise<readonly ClaimedImport[]> => {
+    const free = settings.concurrency - running;
+    if (free === 0) return [];
+    return rows.claim(free, leaseMs).catch((error: unknown) => {
+      log.warn({ err: error }, 'due imports query failed');
+      return [];
+    });
+  };
+  return workInSlots({ claim, handle: (row) => attemptAt(row, dependencies, stopping), pollEveryMs, stopping });
 }
 
 /** One attempt, and what follows it. It throws nothing: what cannot be written is due again after the lease. */

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { type DueRows, inPages, workThrough } from './due-rows.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { type DueRows, inPages, workInSlots, workThrough } from './due-rows.ts';
 
 /** Works through so many rows, the numbers from 0 on; a test changes what is done with them. */
 async function through(count: number, more: Partial<DueRows<number>> = {}) {
@@ -86,5 +86,31 @@ describe('rows that are due', () => {
     await inPages(async (limit) => (limits.push(limit), sizes.shift() ?? 0), signal);
     expect(limits).toEqual([100, 100, 100]);
     await inPages(async () => Promise.reject(new Error('not asked')), AbortSignal.abort());
+  });
+
+  it('rows of long work fill the slots that are free, and one that ends makes room at once', async () => {
+    const stopping = new AbortController();
+    const ends: (() => void)[] = [];
+    const running: number[] = [];
+    const ended = workInSlots<number>({
+      claim: async (count) => {
+        running.push(count);
+        if (running.length === 5) stopping.abort();
+        return count < 2 ? [running.length] : [];
+      },
+      handle: () => new Promise((resolve) => void ends.push(resolve)),
+      pollEveryMs: 60_000,
+      stopping: stopping.signal,
+    });
+    await vi.waitFor(() => expect(running).toEqual([0, 1, 2]));
+    ends.shift()?.();
+    await vi.waitFor(() => expect(running).toEqual([0, 1, 2, 1, 2]));
+    const hasEnded = vi.fn<() => void>();
+    void ended.then(hasEnded);
+    ends.shift()?.();
+    await Promise.resolve();
+    expect(hasEnded).not.toHaveBeenCalled();
+    for (const end of ends) end();
+    await ended;
   });
 });

@@ -58,6 +58,37 @@ export async function inPages(
   while (!signal.aborted && (await changePage(limit)) === limit);
 }
 
+/** Rows whose work takes long, each in a slot of its own. */
+export interface SlottedRows<Row> {
+  /** Takes rows for slots that are free; so many are not. */
+  readonly claim: (running: number) => Promise<readonly Row[]>;
+  /** Works on one row; throws nothing. */
+  readonly handle: (row: Row) => Promise<void>;
+  /** How long after a claim without rows the next one follows, unless a slot is freed before. */
+  readonly pollEveryMs: number;
+  readonly stopping: AbortSignal;
+}
+
+/** Works on rows in slots until `stopping` aborts; resolves when all work that has begun has ended. */
+export async function workInSlots<Row>({ claim, handle, pollEveryMs, stopping }: SlottedRows<Row>): Promise<void> {
+  const running = new Set<Promise<void>>();
+  let freed = new AbortController();
+  while (!stopping.aborted) {
+    // A promise would keep what waited for it, and the work on a row may take hours.
+    freed = new AbortController();
+    const rows = await claim(running.size);
+    for (const row of rows) {
+      const work = handle(row).finally(() => {
+        running.delete(work);
+        freed.abort();
+      });
+      running.add(work);
+    }
+    if (rows.length === 0) await pause(pollEveryMs, AbortSignal.any([stopping, freed.signal]));
+  }
+  await Promise.all(running);
+}
+
 /** Returns how many of the rows failed. */
 async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<number> {
   const { handle, onFailure, signal } = due;

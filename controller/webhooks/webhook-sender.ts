@@ -1,7 +1,6 @@
 import { afterDelivery } from '#domain/webhooks/delivery.ts';
 import { Receivers } from '#domain/webhooks/receivers.ts';
 import { webhookSignatureHeaders } from '#domain/webhooks/signature.ts';
-import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { OutboundError } from '#platform/outbound-http/checked-addresses.ts';
 import { type OutboundAnswer, postOutbound } from '#platform/outbound-http/outbound-http.ts';
@@ -10,6 +9,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
+import { workInSlots } from '../upkeep/due-rows.ts';
 
 export interface WebhookDependencies {
   readonly events: Pick<WebhookEventStore, 'dueHosts' | 'take' | 'giveUp' | 'lastAttempts' | 'recordAttempt'>;
@@ -62,7 +62,6 @@ export function webhookSenderComponent(dependencies: WebhookDependencies): Compo
 class WebhookSender {
   readonly #dependencies: WebhookDependencies;
   readonly #deadline = new AbortController();
-  readonly #requests = new Set<Promise<void>>();
   readonly #receivers = new Receivers();
   #lastHost = '';
 
@@ -73,12 +72,9 @@ class WebhookSender {
   /** Sends until `stopping` aborts; resolves when the requests under way have ended. */
   async run(stopping: AbortSignal): Promise<void> {
     await this.#learn();
-    while (!stopping.aborted) {
-      const taken = await this.#takeDue();
-      // A request that ends makes room for another of its host at once.
-      if (taken === 0) await Promise.race([...this.#requests, pause(pollEveryMs, stopping)]);
-    }
-    await Promise.all(this.#requests);
+    // A request that ends makes room for another of its host at once.
+    const handle = (event: DueWebhookEvent) => this.#deliver(event);
+    await workInSlots({ claim: () => this.#takeDue(), handle, pollEveryMs, stopping });
   }
 
   /** After a start nothing is known of any receiver, but by what earlier attempts left. */
@@ -96,28 +92,22 @@ class WebhookSender {
     this.#deadline.abort();
   }
 
-  /** Begins the requests that due hosts get; returns their number. */
-  async #takeDue(): Promise<number> {
+  /** The events that due hosts get. */
+  async #takeDue(): Promise<readonly DueWebhookEvent[]> {
     const { events, log } = this.#dependencies;
     try {
       const { hosts, next } = await events.dueHosts({ after: this.#lastHost, limit: hostsAtOnce });
       this.#lastHost = next;
       const names = hosts.map(({ host }) => host);
       const requests = this.#receivers.allot(names, performance.now());
-      if (requests.size === 0) return 0;
+      if (requests.size === 0) return [];
       const due = await events.take({ requests, reservedMs });
-      for (const event of due) this.#begin(event);
-      return due.length;
+      for (const { host } of due) this.#receivers.begin(host);
+      return due;
     } catch (error) {
       log.warn({ err: error }, 'due webhooks query failed');
-      return 0;
+      return [];
     }
-  }
-
-  #begin(event: DueWebhookEvent): void {
-    this.#receivers.begin(event.host);
-    const request = this.#deliver(event).finally(() => this.#requests.delete(request));
-    this.#requests.add(request);
   }
 
   async #deliver(event: DueWebhookEvent): Promise<void> {
