@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, it } from 'vitest';
 import { jobTypeNames } from '#domain/job-types/index.ts';
-import type { Reelwright } from '../../clients/typescript/src/index.ts';
+import type { Reelwright, WebhookEvent } from '../../clients/typescript/src/index.ts';
 
 // The compiler reads these: the results of each type of job have its fields, and no other's.
 
@@ -34,10 +34,26 @@ const flows: Readonly<Record<string, (client: Reelwright) => Promise<void>>> = {
   'video:full': async (client) => {
     const { results } = await client.waitFor(await client.submit({ type: 'video:full', ...at }));
     expectTypeOf(results.stages.cover.status).toBeString();
+    // All stages of a completed job are ready, so the stream is there.
+    expectTypeOf(results.streaming.master_playlist).toEqualTypeOf<string>();
     // @ts-expect-error: a cover is one of its artifacts
     expectTypeOf(results.outputs);
   },
 };
+
+/** What a receiver of webhooks may do without a check that the compiler does not know of. */
+function receive(event: WebhookEvent): string {
+  if (event.status === 'failed') return event.error.code;
+  expectTypeOf(event.error).toEqualTypeOf<undefined>();
+  if (event.type === 'video:full') return event.results.streaming.master_playlist;
+  // @ts-expect-error: only some types of jobs make one object
+  return event.results.key;
+}
+
+it('the status of a webhook event tells the compiler whether it has results or an error', () => {
+  expectTypeOf(receive).returns.toBeString();
+  expectTypeOf<WebhookEvent<'video:cover'>>().toExtend<{ readonly type: 'video:cover' }>();
+});
 
 it('the types of the results of every type of job are held by the compiler', () => {
   expect(Object.keys(flows).toSorted()).toEqual(jobTypeNames.toSorted());

@@ -15,10 +15,16 @@ export type ListedJob = Schemas['ListedJob'];
 /** What a completed job of a type made. */
 export type Results<Type extends JobType = JobType> = NonNullable<Job<Type>['results']>;
 
+/** The results of a job that has completed: of a `video:full`, the stream is among them. */
+type CompleteResults<Type extends JobType> = Results<Type> &
+  (Type extends 'video:full'
+    ? Pick<Results<'video:transcode'>, 'streaming' | 'audio_tracks' | 'video_tracks' | 'source'>
+    : object);
+
 /** A job that has completed: its results are there. */
 export type CompletedJob<Type extends JobType = JobType> = Job<Type> & {
   readonly status: 'completed';
-  readonly results: Results<Type>;
+  readonly results: CompleteResults<Type>;
 };
 
 /** What is submitted; `type` decides what `options` may have. */
@@ -67,4 +73,14 @@ export type Rerun = Schemas['Rerun'];
 export type RerunRequest = Schemas['RerunRequest'];
 export type Callbacks = Schemas['Callbacks'];
 export type Problem = Schemas['Problem'];
-export type WebhookEvent<Type extends JobType = JobType> = Extract<Schemas['WebhookEvent'], { type: Type }>;
+
+type EventOf<Type extends JobType> = Extract<Schemas['WebhookEvent'], { type: Type }>;
+/** The body of a webhook; `type` and `status` decide what it has. */
+export type WebhookEvent<Type extends JobType = JobType> = Type extends JobType
+  ? | (Omit<EventOf<Type>, 'error'> & {
+        readonly status: 'completed';
+        readonly results: CompleteResults<Type>;
+        readonly error?: never;
+      })
+    | (EventOf<Type> & { readonly status: 'failed'; readonly error: NonNullable<EventOf<Type>['error']> })
+  : never;
