@@ -112,8 +112,9 @@ format: needs
 
 generate:
 	@scripts/needs generate
-	@for program in scripts/generate-*.ts; do case $$program in *.test.ts) ;; *) node $$program || exit 1 ;; esac; done
-	@prettier --write --log-level warn test/integration/corpus-*.md charts/reelwright crds
+	@failed=0; for program in scripts/generate-*.ts; do \
+	  case $$program in *.test.ts) ;; *) node $$program || failed=1 ;; esac; \
+	done; prettier --write --log-level warn test/integration/corpus-*.md charts/reelwright crds && exit $$failed
 
 needs:
 	@scripts/needs check

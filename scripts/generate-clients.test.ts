@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { jobErrors, requestErrors } from '#domain/errors.ts';
 import { clientTypes, openApiText, typesFile } from './generate-clients.ts';
-import { modelsHead, pythonFolder, pythonSyncTexts, pythonTexts } from './python-client.ts';
+import {
+  MissingProgram,
+  modelsHead,
+  pythonFolder,
+  pythonModels,
+  pythonSyncTexts,
+  pythonTexts,
+} from './python-client.ts';
 
 const client = (path: string) => readFile(new URL(`../clients/${path}`, import.meta.url), 'utf8');
 
@@ -24,6 +31,12 @@ test('the generated modules of the Python client are of this checkout: make gene
   // The generator is not one of the npm packages: test/contract/clients.deep.test.ts compares the rest.
   const models = await readFile(new URL('models.py', pythonFolder), 'utf8');
   expect(models.slice(0, modelsHead(document).length)).toBe(modelsHead(document));
+});
+
+test('without its generator, models.py is not written, and one line says how to get it', async () => {
+  const failure = await pythonModels(await openApiText(), '/nonexistent').catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(MissingProgram);
+  expect((failure as Error).message).toMatch(/^datamodel-codegen is missing.* Run: scripts\/needs generate.*$/);
 });
 
 test('no line of the Python client that is written for both kinds of code still waits in the other', async () => {

@@ -8,7 +8,7 @@ import { createHttpServer } from '#platform/http/server.ts';
 import { loadConfig } from '#platform/config/config.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { httpServiceOptions, type ServiceDependencies } from '../http-service.ts';
-import { pythonFolder, pythonModels, pythonSyncTexts, pythonTexts } from './python-client.ts';
+import { MissingProgram, pythonFolder, pythonModels, pythonSyncTexts, pythonTexts } from './python-client.ts';
 
 // Writes the generated parts of both clients from the OpenAPI document of the routes: `node
 // scripts/generate-clients.ts`. A test compares them with what this generates.
@@ -110,5 +110,11 @@ if (import.meta.main) {
   await writePython(pythonTexts(document));
   await writePython(await pythonSyncTexts());
   // Last, since it needs a program that is not one of the npm packages.
-  await writeFile(new URL('models.py', pythonFolder), await pythonModels(document));
+  try {
+    await writeFile(new URL('models.py', pythonFolder), await pythonModels(document));
+  } catch (error) {
+    if (!(error instanceof MissingProgram)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
 }

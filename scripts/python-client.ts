@@ -52,11 +52,18 @@ export function modelsHead(document: string): string {
   return `${head}# SHA-256 of the schemas: ${hash('sha256', schemasOf(document))}\n`;
 }
 
-/** @throws with how to get the generator where it is missing */
-export async function pythonModels(document: string): Promise<string> {
+/** A program that is missing; the message is all that there is to say. */
+export class MissingProgram extends Error {}
+
+const tools = fileURLToPath(new URL('../.tools/bin', import.meta.url));
+
+/** @throws MissingProgram with how to get the generator */
+export async function pythonModels(
+  document: string,
+  path = `${tools}${delimiter}${process.env['PATH'] ?? ''}`,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-models-'));
-  const tools = fileURLToPath(new URL('../.tools/bin', import.meta.url));
-  const env = { ...process.env, PATH: `${tools}${delimiter}${process.env['PATH'] ?? ''}` };
+  const env = { ...process.env, PATH: path };
   const options = [
     '--input=openapi.json',
     '--input-file-type=openapi',
@@ -76,7 +83,9 @@ export async function pythonModels(document: string): Promise<string> {
     await writeFile(join(folder, 'openapi.json'), schemasOf(document));
     await run('datamodel-codegen', options, { cwd: folder, env }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
-      throw new Error('datamodel-codegen is missing, and models.py is not written: run scripts/needs generate');
+      throw new MissingProgram(
+        'datamodel-codegen is missing, so models.py of the Python client is not written. Run: scripts/needs generate (it needs Python 3.11 and pip)',
+      );
     });
     const text = await readFile(join(folder, 'models.py'), 'utf8');
     return modelsHead(document) + text.replace(/^(?:#.*\n)+/, '');
