@@ -23,7 +23,7 @@ it.each([
   [`import { h } from 'preact';`, 'main.js', `import { h } from './vendor/preact.js';`],
   [`import{h}from"preact/hooks";`, 'vendor/a.js', `import{h}from"./preact-hooks.js";`],
   [`export * from './errors.ts';`, 'client/index.js', `export * from './errors.js';`],
-  [`import { a } from '#client/index.ts';`, 'views/a.js', `import { a } from '../client/index.js';`],
+  [`import { a } from '#clients/typescript/src/index.ts';`, 'views/a.js', `import { a } from '../client/index.js';`],
   [
     `import { a } from './b.js'; const text = 'from preact';`,
     'a.js',

@@ -17,7 +17,7 @@ const packages = {
 } as const;
 const clientFolder = join(import.meta.dirname, '../../clients/typescript/src');
 /** As `imports` of package.json has it. */
-const clientName = '#client/';
+const clientName = '#clients/typescript/src/';
 
 const isPackage = (name: string): name is keyof typeof packages => name in packages;
 

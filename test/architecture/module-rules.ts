@@ -85,8 +85,8 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'http-service.ts': { imports: ['api', 'delivery', 'platform/'] },
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
   demo: { imports: ['domain', 'platform/', 'jobs'], isProgram: true },
-  // Types alone: the page has the library as a script.
-  web: { imports: [], packages: ['shaka-player'] },
+  // Of shaka-player types alone: the page has the library as a script.
+  web: { imports: ['clients'], packages: ['htm', 'preact', 'preact/hooks', 'shaka-player'] },
   clients: { imports: [], packages: ['openapi-fetch'] },
   cli: { imports: ['domain', 'platform/', 'clients', 'controller'] },
   // Programs of users, to be copied.

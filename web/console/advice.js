@@ -1,5 +1,6 @@
 // What to do about the error of a job: the column of docs/reference/errors.md, which a test compares.
 
+/** @type {Record<string, string>} */
 export const jobAdvice = {
   source_not_found: 'the caller uploads it and submits again',
   source_unreadable: 'check the source bucket and its key; then retry the jobs',
@@ -18,8 +19,8 @@ export const jobAdvice = {
   internal: 'the log of the runner pod has the stack; a message "cannot work" names the missing tool',
 };
 
-/** '' where nothing is known or needed. */
+/** '' where nothing is known or needed. @param {string} code */
 export function adviceFor(code) {
   const text = jobAdvice[code] ?? '';
-  return ['–', 'nothing', ''].includes(text) ? '' : `${text[0].toUpperCase()}${text.slice(1)}.`;
+  return ['–', 'nothing', ''].includes(text) ? '' : `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }

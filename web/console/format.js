@@ -1,21 +1,27 @@
 // How values are written.
 
+/** @import { JobStatus, JobType, ListedJob } from '#clients/typescript/src/index.ts' */
+
+/** @type {JobType[]} */
 export const jobTypes = ['video:full', 'video:transcode', 'video:cover', 'video:preview', 'image:thumbnail'];
+/** @type {JobStatus[]} */
 export const statuses = ['queued', 'processing', 'completed', 'failed', 'cancelled'];
 
+/** @param {{ status: string }} job */
 export const isActive = ({ status }) => status === 'queued' || status === 'processing';
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB'];
 
+/** @param {number | null | undefined} bytes */
 export function bytesText(bytes) {
-  if (!Number.isFinite(bytes)) return '–';
+  if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return '–';
   const floor = bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3);
   const step = Math.min(units.length - 1, Math.round(bytes / 1000 ** floor) < 1000 ? floor : floor + 1);
   const value = bytes / 1000 ** step;
   return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`;
 }
 
-/** `45 s`, `3 min`, `2 h 5 min`, `3 days`. */
+/** `45 s`, `3 min`, `2 h 5 min`, `3 days`. @param {number} ms */
 export function durationText(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -26,7 +32,7 @@ export function durationText(ms) {
   return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
 }
 
-/** `0.42 s`, `7.5 s`, `42 s`, `3 min 5 s`, and from an hour on as `durationText`. */
+/** `0.42 s`, `7.5 s`, `42 s`, `3 min 5 s`, and from an hour on as `durationText`. @param {number} ms */
 export function secondsText(ms) {
   if (ms < 10_000) return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
   const allSeconds = Math.round(ms / 1000);
@@ -35,7 +41,7 @@ export function secondsText(ms) {
   return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds} s`;
 }
 
-/** `now`, `5 min ago`. */
+/** `now`, `5 min ago`. @param {string} time */
 export function agoText(time, nowMs = Date.now()) {
   const ms = nowMs - Date.parse(time);
   if (ms < 5000) return 'now';
@@ -47,9 +53,12 @@ export function agoText(time, nowMs = Date.now()) {
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
+/** @param {string} time */
 export const dateTimeText = (time) => dateTime.format(new Date(time));
+/** @param {string} time */
 export const clockText = (time) => clock.format(new Date(time));
 
+/** @type {Record<string, string>} */
 const reasonTexts = {
   next_in_queue: 'next in the queue',
   behind_others: 'behind other jobs',
@@ -65,10 +74,10 @@ const reasonTexts = {
   cannot_start: 'it cannot start',
 };
 
-/** Why a job waits, in a few words; undefined for a code that is not known here. */
+/** Why a job waits, in a few words; undefined for a code that is not known here. @param {string} code */
 export const reasonTextOf = (code) => reasonTexts[code];
 
-/** What an active job is doing, or why it waits; '' for one that has ended. */
+/** What an active job is doing, or why it waits; '' for one that has ended. @param {Pick<ListedJob, 'status' | 'phase' | 'eta'> & { reason: { code: string, message: string } | null }} job */
 export function doingText(job) {
   if (!isActive(job)) return '';
   if (job.reason) return reasonTexts[job.reason.code] ?? job.reason.message;

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
+import type { ListedJob } from '#clients/typescript/src/index.ts';
 import { agoText, bytesText, doingText, durationText } from './format.js';
 
+/** With codes of newer servers. */
+type Doing = Pick<ListedJob, 'status' | 'phase' | 'eta'> & { reason: { code: string; message: string } | null };
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 
 it.each([
@@ -52,10 +55,10 @@ it.each([
   expect(bytesText(bytes)).toBe(text);
 });
 
-const queued = { status: 'queued', phase: null, eta: null, reason: null };
-const running = { ...queued, status: 'processing' };
+const queued: Doing = { status: 'queued', phase: null, eta: null, reason: null };
+const running: Doing = { ...queued, status: 'processing' };
 
-it.each([
+it.each<[Doing, string]>([
   [{ ...queued }, 'waiting'],
   [{ ...queued, reason: { code: 'pool_full', message: 'its message' } }, 'its pool is full'],
   [{ ...queued, reason: { code: 'of_a_newer_server', message: 'its message' } }, 'its message'],

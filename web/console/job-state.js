@@ -1,0 +1,57 @@
+import { durationText, isActive } from './format.js';
+
+// What a job is at, and what of it the page has seen.
+
+/**
+ * @import { ListedJob } from '#clients/typescript/src/index.ts'
+ * @typedef {{ at: string, text: string }} Moment
+ * @typedef {Pick<ListedJob, 'status' | 'callback_status'>} WebhookState
+ * @typedef {Pick<ListedJob, 'status' | 'phase' | 'attempt' | 'callback_status'>} State
+ * @typedef {Pick<ListedJob, 'created_at' | 'started_at' | 'finished_at' | 'updated_at'>} Times
+ */
+
+/** @type {Record<string, string>} */
+export const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
+
+/** What a change of it is a new state. @param {State} job */
+export const stateOf = ({ status, phase, attempt, callback_status: callback }) =>
+  [status, phase, attempt, callback].join(' ');
+
+/** Whether only its webhook is waited for, of which no event tells. @param {WebhookState} job */
+export const waitsForWebhook = (job) => !isActive(job) && job.callback_status === 'pending';
+
+/** @param {Pick<State, 'status' | 'phase' | 'attempt'>} job */
+export const stateText = ({ status, phase, attempt }) =>
+  [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
+
+/** What a change was: of the job, or else of its webhook. @param {State} before @param {State} after */
+export const changeText = (before, after) =>
+  stateText(before) === stateText(after)
+    ? `webhook ${webhookTexts[after.callback_status ?? ''] ?? 'changed'}`
+    : stateText(after);
+
+/**
+ * The moments of a job in their order: what its times say, and what was seen of it.
+ *
+ * @param {State & Times & Pick<ListedJob, 'pool'>} job @param {readonly Moment[]} seen
+ */
+export function momentsOf(job, seen) {
+  const hasSeenEnd = seen.some(({ text }) => text === stateText(job));
+  const moments = [
+    { at: job.created_at, text: 'submitted' },
+    ...(job.started_at ? [{ at: job.started_at, text: `started in the pool ${job.pool}` }] : []),
+    ...seen,
+    ...(isActive(job) || hasSeenEnd ? [] : [{ at: job.finished_at ?? job.updated_at, text: stateText(job) }]),
+  ];
+  return moments.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+}
+
+/** @param {string} from @param {string} to */
+const between = (from, to) => durationText(Date.parse(to) - Date.parse(from));
+
+/** How long it waited and ran; a job that was never started ended after it was submitted. @param {Times} times */
+export function tookText({ created_at: created, started_at: started, finished_at: finished, updated_at: updated }) {
+  const end = finished ?? updated;
+  if (!started) return `Ended ${between(created, end)} after it was submitted.`;
+  return `Waited ${between(created, started)}, then ran for ${between(started, end)}.`;
+}
