@@ -99,7 +99,7 @@ lint: needs
 	@if command -v actionlint >/dev/null; then actionlint; fi
 
 types: needs
-	@tsc && tsc -p web
+	@tsc && tsc -p web && tsc -p web/console
 
 dead-code: needs
 	@knip

@@ -47,9 +47,10 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
 
   it('C34.12: the page of a media has a row for each day on which players said how it plays', async () => {
     const id = await submitted('watched');
+    const results = { streaming: { master_playlist: 'x' } };
     await changing('**/api/jobs?*', ({ jobs, ...rest }: { jobs: { job_id: string }[] }) => ({
       ...rest,
-      jobs: jobs.map((job) => (job.job_id === id ? { ...job, results: { streaming: { master_playlist: 'x' } } } : job)),
+      jobs: jobs.map((job) => (job.job_id === id ? { ...job, type: 'video:transcode', results } : job)),
     }));
     const day = {
       day: '2026-11-24',

@@ -1,189 +1,216 @@
-// The API as the console uses it. The key is in this module's memory alone: it is in no storage and no address, and a
-// reload forgets it.
+import { errorOf, ReelwrightError } from '#clients/typescript/src/errors.ts';
+import { jsonOf } from '#clients/typescript/src/http.ts';
+import { JobEndedError, Reelwright } from '#clients/typescript/src/index.ts';
+
+// The API as the console uses it, by the TypeScript client. The key is in this module's memory alone: it is in no
+// storage and no address, and a reload forgets it.
+
+/**
+ * @import { Client } from 'openapi-fetch'
+ * @import { Fetch } from '#clients/typescript/src/http.ts'
+ * @import { Job, JobFilter, MediaChange, MediaFilesFilter, operations, paths, Schemas, Submission } from '#clients/typescript/src/index.ts'
+ */
+
+/**
+ * @typedef {{ pointer: string, detail: string }} Fault of a field of a request
+ * @typedef {{ key: string, client: Reelwright, routes: ReadonlySet<string> }} Session
+ * @typedef {NonNullable<operations['listRollouts']['parameters']['query']>} RolloutFilter
+ */
 
 /** The service's base address; not `/` where a proxy mounts the service under a path. */
 export const root = new URL('..', document.baseURI);
 
-let key = '';
-/** `POST /api/jobs` and the like, as `/openapi.json` lists them. */
-let routes = new Set();
+/** @type {Session | null} */
+let session = null;
 
-/** An answer that refuses, or none. `faults`: `[{pointer, code, detail}]` of the fields of the request. */
-export class ApiProblem extends Error {
-  constructor({ status, code, detail, faults = [], retryAfterSec = 0 }) {
-    super(detail);
-    this.name = 'ApiProblem';
-    this.status = status;
-    this.code = code;
-    this.faults = faults;
-    this.retryAfterSec = retryAfterSec;
-  }
-}
-
-export const unreachable = () =>
-  new ApiProblem({ status: 0, code: 'unreachable', detail: 'The server cannot be reached. Check that it is running.' });
+/** @param {unknown} [cause] */
+export const unreachable = (cause) =>
+  new ReelwrightError({
+    code: 'unreachable',
+    detail: 'The server cannot be reached. Check that it is running.',
+    ...(cause === undefined ? {} : { cause }),
+  });
 
 const redirected = () =>
-  new ApiProblem({
-    status: 0,
+  new ReelwrightError({
     code: 'redirected',
     detail: `A proxy redirects ${root.origin}, and the key is not sent elsewhere. Open the console at the service’s own address.`,
   });
 
-async function problemOf(response) {
-  const retryAfterSec = Number(response.headers.get('retry-after') ?? 0);
-  let problem = {};
-  try {
-    problem = await response.json();
-  } catch {
-    // No problem document: a proxy has answered.
-  }
-  const detail = problem.detail ?? problem.title ?? `The server answered ${response.status}.`;
-  return new ApiProblem({
-    status: response.status,
-    code: problem.code ?? '',
-    detail,
-    faults: problem.errors,
-    retryAfterSec,
+/** The text of an error, for a person. @param {unknown} problem */
+export function textOf(problem) {
+  const text = problem instanceof ReelwrightError ? problem.detail : problem instanceof Error ? problem.message : '';
+  return text === '' ? 'It failed.' : `${text[0]?.toUpperCase()}${text.slice(1)}`;
+}
+
+/** The faults of fields that a refusal names. @param {unknown} problem @returns {readonly Fault[]} */
+export const faultsOf = (problem) => (problem instanceof ReelwrightError ? problem.errors : []);
+
+/** @param {unknown} problem */
+export const statusOf = (problem) => (problem instanceof ReelwrightError ? problem.status : 0);
+
+/** Seconds that the server asks to wait. @param {unknown} problem */
+export const retryAfterOf = (problem) => (problem instanceof ReelwrightError ? (problem.retryAfterSec ?? 0) : 0);
+
+/**
+ * `fetch` with the words of the console for what has no answer.
+ *
+ * @type {Fetch}
+ */
+export async function send(request) {
+  const response = await fetch(request, { cache: 'no-cache' }).catch((error) => {
+    request.signal.throwIfAborted();
+    throw unreachable(error);
   });
-}
-
-async function send(path, { method = 'GET', body, headers = {}, signal, withKey = key } = {}) {
-  let response;
-  try {
-    response = await fetch(new URL(path, root), {
-      method,
-      signal,
-      cache: 'no-cache',
-      // The key stays here: `fetch` would send it to whatever a proxy redirects to.
-      redirect: 'manual',
-      headers: {
-        'x-api-key': withKey,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw unreachable();
-  }
-  if (response.ok) return response;
+  // The client follows none: the key would go along.
   if (response.type === 'opaqueredirect') throw redirected();
-  const problem = await problemOf(response);
-  if (problem.status === 401 && withKey === key && key !== '') signOut('This key is not accepted any longer.');
-  throw problem;
+  const key = request.headers.get('x-api-key');
+  if (response.status === 401 && session !== null && key === session.key)
+    signOut('This key is not accepted any longer.');
+  return response;
 }
 
-async function json(path, options) {
-  const response = await send(path, options);
-  return response.status === 204 ? null : await response.json();
+/** @param {string} key @param {Fetch} fetch */
+const clientOf = (key, fetch, retry = {}) => new Reelwright({ baseUrl: root.href, apiKey: key, fetch, retry });
+
+/** @returns {Session} */
+function signedIn() {
+  if (session === null) throw new ReelwrightError({ code: 'unauthorized', detail: 'Sign in first.' });
+  return session;
 }
 
-/** Whether the server has the route, such as `DELETE /api/media/{hash}`. */
-export const has = (route) => routes.has(route);
+/** A client that asks again where the service is away for a moment. @param {Fetch} fetch */
+export const patientClient = (fetch) => clientOf(signedIn().key, fetch);
 
-/** Called with a reason when the key is forgotten. */
-let onSignOut = () => {};
+/**
+ * The data of an answer. A request is sent once: who looks at a page sees at once that the service is away.
+ *
+ * @template Data
+ * @param {(http: Client<paths>) => Promise<{ data?: Data, error?: unknown, response: Response }>} request
+ * @returns {Promise<NonNullable<Data>>} @throws ReelwrightError
+ */
+async function answerOf(request, { http } = signedIn().client) {
+  const { data, error, response } = await request(http);
+  if (response.ok && data !== undefined && data !== null) return data;
+  const { status, headers } = response;
+  const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
+  throw await errorOf(new Response(text, { status, headers }));
+}
+
+/** A route that is not in the client's types: of the console alone. @param {string} path @param {object} [body] */
+async function ask(path, body, key = signedIn().key) {
+  const more = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  return await send(new Request(new URL(path, root), { headers, redirect: 'manual', ...more }));
+}
+
+/** Whether the server has the route, such as `DELETE /api/media/{hash}`. @param {string} route */
+export const has = (route) => session?.routes.has(route) ?? false;
+
+/** @type {(reason: string) => void} */
+let onSignOut = () => undefined;
+/** Called with a reason when the key is forgotten. @param {(reason: string) => void} call */
 export const whenSignedOut = (call) => (onSignOut = call);
 
-/** @throws ApiProblem when the key is refused */
-export async function signIn(given) {
+/** @param {string} key @throws ReelwrightError when the key is refused */
+export async function signIn(key) {
   // No header can hold it, so no server has it.
-  if (/[^\u0020-\u00ff]/.test(given)) throw new ApiProblem({ status: 401, code: 'unauthorized', detail: '' });
-  await json('api/jobs?limit=1', { withKey: given });
-  const described = await json('openapi.json', { withKey: given });
-  routes = new Set(
-    Object.entries(described.paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
-    ),
+  if (/[^\u0020-\u00ff]/.test(key)) throw new ReelwrightError({ status: 401, code: 'unauthorized', detail: '' });
+  const client = clientOf(key, send, { attempts: 1 });
+  await answerOf((http) => http.GET('/api/jobs', { params: { query: { limit: 1 } } }), client);
+  /** @type {{ paths: Record<string, object> }} */
+  const described = await jsonOf(await ask('openapi.json', undefined, key));
+  const routes = Object.entries(described.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  key = given;
+  session = { key, client, routes: new Set(routes) };
 }
 
 export function signOut(reason = '') {
-  key = '';
+  session = null;
   onSignOut(reason);
 }
 
-const segment = (text) => encodeURIComponent(text);
-const query = (fields) => {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  return String(new URLSearchParams(given));
-};
+/** @param {string} id */
+const byId = (id) => ({ params: { path: { id } } });
+/** @param {string} hash */
+const byHash = (hash) => ({ params: { path: { hash } } });
+/** @typedef {AbortSignal | null} Signal */
 
 export const api = {
-  jobs: (filter, signal) => json(`api/jobs?${query(filter)}`, { signal }),
-  job: (id, signal) => json(`api/jobs/${segment(id)}`, { signal }),
-  /** With `results_missing` and `source_changed`, for which the server asks the buckets. */
-  checkedJob: (id) => json(`api/jobs/${segment(id)}?check=source,results`),
-  /** `profile`: '' for the one that the rules choose. */
+  /** @param {JobFilter} query @param {Signal} signal */
+  jobs: (query, signal = null) => answerOf((http) => http.GET('/api/jobs', { params: { query }, signal })),
+  /** @param {string} id @param {Signal} signal */
+  job: (id, signal = null) => answerOf((http) => http.GET('/api/jobs/{id}', { ...byId(id), signal })),
+  /** With `results_missing` and `source_changed`, for which the server asks the buckets. @param {string} id */
+  checkedJob: (id) =>
+    answerOf((http) => http.GET('/api/jobs/{id}', { params: { path: { id }, query: { check: 'source,results' } } })),
+  /** `profile`: '' for the one that the rules choose. @param {Submission} body */
   submit: (body, profile = '') =>
-    json('api/jobs', { method: 'POST', body, headers: profile === '' ? {} : { 'x-profile': profile } }),
-  retry: (id) => json(`api/jobs/${segment(id)}/retry`, { method: 'POST' }),
-  cancel: (id) => json(`api/jobs/${segment(id)}/cancel`, { method: 'POST' }),
-  rerun: (id) => json(`api/jobs/${segment(id)}/rerun`, { method: 'POST', body: {} }),
-  callbacks: (id) => json(`api/jobs/${segment(id)}/callbacks`),
-  redeliver: (id) => json(`api/jobs/${segment(id)}/callbacks/redeliver`, { method: 'POST' }),
-  links: (body) => json('api/console/links', { method: 'POST', body }),
-  media: (hash) => json(`api/media/${segment(hash)}`),
-  mediaFiles: (hash, filter, signal) => json(`api/media/${segment(hash)}/files?${query(filter)}`, { signal }),
-  mediaPlayback: (hash) => json(`api/media/${segment(hash)}/playback`),
-  changeMedia: (hash, body) => json(`api/media/${segment(hash)}`, { method: 'PATCH', body }),
-  chooseRevision: (hash, revision) => json(`api/media/${segment(hash)}/current`, { method: 'PUT', body: { revision } }),
-  deleteMedia: (hash) => json(`api/media/${segment(hash)}`, { method: 'DELETE' }),
-  chunks: (id, signal) => json(`api/jobs/${segment(id)}/chunks`, { signal }),
-  timeline: (id, signal) => json(`api/jobs/${segment(id)}/timeline`, { signal }),
-  pools: (signal) => json('api/pools', { signal }),
-  profiles: (signal) => json('api/profiles', { signal }),
-  profile: (name, signal) => json(`api/profiles/${segment(name)}`, { signal }),
-  checkProfiles: (body, signal) => json('api/profiles/check', { method: 'POST', body, signal }),
-  rollouts: (filter, signal) => json(`api/rollouts?${query(filter)}`, { signal }),
-  rollout: (id, signal) => json(`api/rollouts/${segment(id)}`, { signal }),
-  beginRollout: (body) => json('api/rollouts', { method: 'POST', body }),
-  changeRollout: (id, action) => json(`api/rollouts/${segment(id)}/${action}`, { method: 'POST' }),
-  beginUpload: (body) => json('api/uploads', { method: 'POST', body }),
-  upload: (id, partFrom, signal) => json(`api/uploads/${segment(id)}?${query({ part_from: partFrom })}`, { signal }),
-  completeUpload: (id) => json(`api/uploads/${segment(id)}/complete`, { method: 'POST' }),
-  abortUpload: (id) => json(`api/uploads/${segment(id)}`, { method: 'DELETE' }),
+    answerOf((http) =>
+      http.POST('/api/jobs', { body, params: { header: profile === '' ? {} : { 'X-Profile': profile } } }),
+    ),
+  /** @param {string} id */
+  retry: (id) => answerOf((http) => http.POST('/api/jobs/{id}/retry', byId(id))),
+  /** @param {string} id */
+  cancel: (id) => answerOf((http) => http.POST('/api/jobs/{id}/cancel', byId(id))),
+  /** @param {string} id */
+  rerun: (id) => answerOf((http) => http.POST('/api/jobs/{id}/rerun', { ...byId(id), body: {} })),
+  /** @param {string} id */
+  callbacks: (id) => answerOf((http) => http.GET('/api/jobs/{id}/callbacks', byId(id))),
+  /** @param {string} id */
+  redeliver: (id) => answerOf((http) => http.POST('/api/jobs/{id}/callbacks/redeliver', byId(id))),
+  /** @param {Schemas['ConsoleLinksRequest']} body @returns {Promise<Schemas['ConsoleLinks']>} */
+  links: async (body) => await jsonOf(await ask('api/console/links', body)),
+  /** @param {string} hash */
+  media: (hash) => answerOf((http) => http.GET('/api/media/{hash}', byHash(hash))),
+  /** @param {string} hash @param {MediaFilesFilter} query */
+  mediaFiles: (hash, query) =>
+    answerOf((http) => http.GET('/api/media/{hash}/files', { params: { path: { hash }, query } })),
+  /** @param {string} hash */
+  mediaPlayback: (hash) => answerOf((http) => http.GET('/api/media/{hash}/playback', byHash(hash))),
+  /** @param {string} hash @param {MediaChange} body */
+  changeMedia: (hash, body) => answerOf((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body })),
+  /** @param {string} hash @param {string} revision */
+  chooseRevision: (hash, revision) =>
+    answerOf((http) => http.PUT('/api/media/{hash}/current', { ...byHash(hash), body: { revision } })),
+  /** @param {string} hash */
+  deleteMedia: (hash) => answerOf((http) => http.DELETE('/api/media/{hash}', byHash(hash))),
+  /** @param {string} id @param {Signal} signal */
+  chunks: (id, signal = null) => answerOf((http) => http.GET('/api/jobs/{id}/chunks', { ...byId(id), signal })),
+  /** @param {string} id @param {Signal} signal */
+  timeline: (id, signal = null) => answerOf((http) => http.GET('/api/jobs/{id}/timeline', { ...byId(id), signal })),
+  /** @param {Signal} signal */
+  pools: (signal = null) => answerOf((http) => http.GET('/api/pools', { signal })),
+  /** @param {Signal} signal */
+  profiles: (signal = null) => answerOf((http) => http.GET('/api/profiles', { signal })),
+  /** @param {string} name @param {Signal} signal */
+  profile: (name, signal = null) =>
+    answerOf((http) => http.GET('/api/profiles/{name}', { params: { path: { name } }, signal })),
+  /** @param {Schemas['ProfileCheckRequest']} body @param {Signal} signal */
+  checkProfiles: (body, signal = null) => answerOf((http) => http.POST('/api/profiles/check', { body, signal })),
+  /** @param {RolloutFilter} query @param {Signal} signal */
+  rollouts: (query, signal = null) => answerOf((http) => http.GET('/api/rollouts', { params: { query }, signal })),
+  /** @param {string} id @param {Signal} signal */
+  rollout: (id, signal = null) => answerOf((http) => http.GET('/api/rollouts/{id}', { ...byId(id), signal })),
+  /** @param {Schemas['CreateRolloutRequest']} body */
+  beginRollout: (body) => answerOf((http) => http.POST('/api/rollouts', { body })),
+  /** @param {string} id @param {'pause' | 'resume' | 'cancel' | 'rollback'} action */
+  changeRollout: (id, action) => answerOf((http) => http.POST(`/api/rollouts/{id}/${action}`, byId(id))),
 };
 
-const reconnectMs = 2000;
-const isFinalRefusal = ({ status }) => status >= 400 && status < 500 && status !== 429;
-
 /**
- * Follows a job by its Server-Sent Events until it has ended or `signal` is aborted. `EventSource` sends no headers, so
- * the stream is read here.
+ * Follows a job by its events until it has ended or `signal` is aborted. A refusal ends it in silence: what was shown
+ * stays.
+ *
+ * @param {string} id @param {(job: Job) => void} onProgress @param {AbortSignal} signal
  */
-export async function followJob(id, onJob, signal) {
-  let lastId = '';
-  while (!signal.aborted) {
-    try {
-      const headers = lastId === '' ? {} : { 'last-event-id': lastId };
-      const response = await send(`api/jobs/${segment(id)}/events`, { headers, signal });
-      if (response.status === 204) return;
-      for await (const event of eventsOf(response.body)) {
-        lastId = event.id ?? lastId;
-        if (event.data !== undefined) onJob(JSON.parse(event.data));
-      }
-    } catch (problem) {
-      if (signal.aborted || isFinalRefusal(problem)) return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, reconnectMs));
-  }
-}
-
-async function* eventsOf(body) {
-  let text = '';
-  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
-    text += piece;
-    const blocks = text.split('\n\n');
-    text = blocks.pop();
-    for (const block of blocks) {
-      const fields = block
-        .split('\n')
-        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
-      yield Object.fromEntries(fields);
-    }
-  }
+export async function followJob(id, onProgress, signal) {
+  const options = { onProgress, signal, outageSecMax: Number.POSITIVE_INFINITY };
+  await signedIn()
+    .client.waitFor(id, options)
+    .catch((error) => {
+      if (error instanceof JobEndedError || error instanceof ReelwrightError || signal.aborted) return;
+      throw error;
+    });
 }

@@ -1,37 +1,32 @@
 import { api, has } from './api.js';
-import { h } from './dom.js';
+import { html, useLoaded } from './base.js';
+import { stateOf } from './job-state.js';
 import { card } from './parts.js';
 
 // The chunks of a long video, a square for each, which is filled once it is encoded.
 
-/** Draws the chunks of a job into `place`; nothing for a job in one piece. */
-export async function showChunks(place, job, signal) {
-  if (!has('GET /api/jobs/{id}/chunks') || !job.type.startsWith('video:')) return;
-  const answer = await api.chunks(job.job_id, signal).catch(() => null);
-  // What is shown stays while the server does not answer.
-  if (answer === null) return;
-  const { chunks } = answer;
-  if (chunks === null) {
-    delete place.dataset.drawn;
-    place.replaceChildren();
-    return;
-  }
-  const count = chunks.filter(({ finished }) => finished).length;
-  const drawn = `${count} of ${chunks.length}`;
-  if (place.dataset.drawn === drawn) return;
-  place.dataset.drawn = drawn;
-  place.replaceChildren(
-    card(
-      'Chunks',
-      {},
-      h('p', { class: 'soft' }, `${drawn} are encoded.`),
-      h(
-        'div',
-        { class: 'chunks', 'aria-hidden': 'true' },
-        chunks.map(({ frames, finished }, index) =>
-          h('span', { dataset: { finished: String(finished) }, title: `Chunk ${index + 1}: ${frames} frames` }),
-        ),
-      ),
-    ),
+/** @import { ListedJob } from '#clients/typescript/src/index.ts' */
+
+const pollMs = 3000;
+
+/** Nothing for a job in one piece. @param {{ job: ListedJob }} props */
+export function Chunks({ job }) {
+  const isAsked = has('GET /api/jobs/{id}/chunks') && job.type.startsWith('video:');
+  const { data } = useLoaded(
+    async (signal) => (isAsked ? (await api.chunks(job.job_id, signal)).chunks : null),
+    [stateOf(job)],
+    job.status === 'processing' ? pollMs : 0,
+  );
+  if (data === null) return null;
+  const count = data.filter(({ finished }) => finished).length;
+  const squares = data.map(
+    ({ frames, finished }, index) =>
+      html`<span data-finished=${String(finished)} title=${`Chunk ${index + 1}: ${frames} frames`}></span>`,
+  );
+  return card(
+    'Chunks',
+    {},
+    html`<p class="soft">${count} of ${data.length} are encoded.</p>`,
+    html`<div class="chunks" aria-hidden="true">${squares}</div>`,
   );
 }

@@ -1,55 +1,60 @@
+import { h } from 'preact';
+import { useState } from 'preact/hooks';
 import { api, root } from './api.js';
-import { announce, h } from './dom.js';
+import { html, useLoaded } from './base.js';
 import { bytesText } from './format.js';
 import { canSign, imageAddress } from './links.js';
-import { card, whileDisabled } from './parts.js';
+import { action, card } from './parts.js';
 
 // The objects of a media, to be downloaded one by one. They are listed once they are asked for: a long video has
 // thousands.
 
+/** @import { MediaFile } from '#clients/typescript/src/index.ts' */
+
 const pageSize = 100;
 const imageEnds = /\.(?:jpe?g|png|webp|avif|gif)$/;
 
-export function filesCard({ hash }) {
-  const rows = h('ul', { class: 'job-list files', 'aria-label': 'Files', hidden: true });
-  const more = h('button', { type: 'button', class: 'button' }, 'List the files');
-  let cursor;
+/** @param {{ hash: string }} props */
+export function FilesCard({ hash }) {
+  const [files, setFiles] = useState(/** @type {MediaFile[]} */ ([]));
+  const [cursor, setCursor] = useState(/** @type {string | null | undefined} */ (undefined));
   const load = async () => {
-    try {
-      const page = await api.mediaFiles(hash, { limit: pageSize, cursor });
-      rows.hidden = false;
-      rows.append(...page.files.map((file) => rowOf(hash, file)));
-      cursor = page.next_cursor;
-      more.textContent = 'More files';
-      more.hidden = cursor === null;
-    } catch (problem) {
-      announce(problem.message, 'fault');
-    }
+    const page = await api.mediaFiles(hash, { limit: pageSize, ...(cursor ? { cursor } : {}) });
+    setFiles((before) => [...before, ...page.files]);
+    setCursor(page.next_cursor);
   };
-  more.addEventListener('click', () => void whileDisabled(more, load));
-  return card('Files', {}, rows, more);
-}
-
-function rowOf(hash, { key, size }) {
-  // `videos/<prefix>/<hash>/…` and `images/<prefix>/<hash>/…`
-  const path = key.split('/').slice(3).join('/');
-  return h(
-    'li',
+  return card(
+    'Files',
     {},
-    h('code', { class: 'break', title: key }, path),
-    h('span', { class: 'file-end' }, h('span', { class: 'soft' }, bytesText(size)), downloadOf({ hash, key, path })),
+    html`<ul class="job-list files" aria-label="Files" hidden=${cursor === undefined}>
+      ${files.map((file) => rowOf(hash, file))}
+    </ul>`,
+    cursor !== null && action(cursor === undefined ? 'List the files' : 'More files', load, '', 'more'),
   );
 }
 
-/** Images have signed addresses, objects of a stream open ones: what is encrypted stays so. */
-function downloadOf({ hash, key, path }) {
-  if (!canSign()) return null;
-  const props = { class: 'button small', download: path.replaceAll('/', '-'), 'aria-label': `Download ${path}` };
-  if (!imageEnds.test(path)) {
+/** @param {string} hash @param {MediaFile} file */
+function rowOf(hash, { key, size }) {
+  // `videos/<prefix>/<hash>/…` and `images/<prefix>/<hash>/…`
+  const path = key.split('/').slice(3).join('/');
+  return html`<li key=${key}>
+    <code class="break" title=${key}>${path}</code>
+    <span class="file-end"><span class="soft">${bytesText(size)}</span>${canSign() && h(Download, { hash, path, id: key })}</span>
+  </li>`;
+}
+
+/**
+ * Images have signed addresses, objects of a stream open ones: what is encrypted stays so.
+ *
+ * @param {{ hash: string, path: string, id: string }} props `id`: the key
+ */
+function Download({ hash, path, id }) {
+  const { data: address } = useLoaded(async () => {
+    if (imageEnds.test(path)) return (await imageAddress(id)) ?? '';
     const segments = [hash, ...path.split('/')].map((segment) => encodeURIComponent(segment));
-    return h('a', { ...props, href: new URL(`stream/${segments.join('/')}`, root).href }, 'Download');
-  }
-  const link = h('a', props, 'Download');
-  void imageAddress(key).then((address) => (address ? (link.href = address) : link.remove()));
-  return link;
+    return new URL(`stream/${segments.join('/')}`, root).href;
+  }, [id]);
+  if (address === '') return null;
+  return html`<a class="button small" download=${path.replaceAll('/', '-')} aria-label=${`Download ${path}`}
+    href=${address ?? undefined}>Download</a>`;
 }

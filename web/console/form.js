@@ -1,72 +1,98 @@
-import { h } from './dom.js';
+import { useRef, useState } from 'preact/hooks';
+import { faultsOf, textOf } from './api.js';
+import { html } from './base.js';
 
 // Fields with a label, a hint and a place for the fault that the server reports.
 
-let numbers = 0;
+/**
+ * @import { VNode } from 'preact'
+ * @import { Fault } from './api.js'
+ */
 
-/** @returns `{node, input, setFault(text)}`; `pointers` are the JSON Pointers of the request that the field makes */
-export function field({ label, hint = '', input, pointers }) {
-  numbers += 1;
-  const [id, hintId, faultId] = ['field', 'hint', 'fault'].map((name) => `${name}-${numbers}`);
-  input.id = id;
-  input.setAttribute('aria-describedby', `${hintId} ${faultId}`);
-  const fault = h('p', { id: faultId, class: 'field-fault', hidden: true });
-  const node = h(
-    'div',
-    { class: 'field' },
-    h('label', { for: id }, label),
-    input,
-    h('p', { id: hintId, class: 'hint' }, hint),
-    fault,
-  );
-  return {
-    node,
-    input,
-    pointers,
-    setFault(text) {
-      fault.textContent = text;
-      fault.hidden = text === '';
-      if (text === '') input.removeAttribute('aria-invalid');
-      else input.setAttribute('aria-invalid', 'true');
-    },
-  };
+/**
+ * @typedef {{ name: string, label: string, hint?: string, pointer: string, hidden?: boolean }} Field `pointer` is the
+ *   JSON Pointer of what the field makes of the request
+ * @typedef {Record<string, string | boolean>} Attributes
+ */
+
+export const plainText = { autocomplete: 'off', spellcheck: 'false' };
+
+/** @param {string} text */
+const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** Whether a fault is of a field or of something within it. @param {Fault} fault @param {Field} field */
+const isOf = ({ pointer }, field) => pointer === field.pointer || pointer.startsWith(`${field.pointer}/`);
+
+/** The name of a field within the text of another one stands before the fault. @param {Fault} fault */
+function faultText({ pointer, detail }, own = '') {
+  if (pointer === own || pointer === '') return sentence(`${detail[0]?.toUpperCase() ?? ''}${detail.slice(1)}`);
+  return `${pointer}: ${sentence(detail)}`;
 }
 
 /**
- * Shows each fault at its field and focuses the first of them.
+ * The text of the faults of each field by its name, and the texts of faults that are of no field.
  *
- * @returns the texts of faults that are of no field
+ * @param {readonly Field[]} fields @param {readonly Fault[]} faults
  */
-export function showFaults(fields, faults) {
-  for (const each of fields) each.setFault('');
-  const rest = [];
-  let first = null;
-  for (const each of fields) {
-    const own = faults.filter(({ pointer }) =>
-      each.pointers.some((start) => pointer === start || pointer.startsWith(`${start}/`)),
-    );
-    if (own.length === 0) continue;
-    each.setFault(own.map((fault) => textOf(fault, each.pointers)).join(' '));
-    first ??= each.input;
+export function faultsByField(fields, faults) {
+  /** @type {Map<string, string>} */
+  const byName = new Map();
+  for (const field of fields) {
+    const own = faults.filter((fault) => isOf(fault, field));
+    if (own.length > 0) byName.set(field.name, own.map((fault) => faultText(fault, field.pointer)).join(' '));
   }
-  const known = fields.flatMap(({ pointers }) => pointers);
-  for (const fault of faults)
-    if (!known.some((start) => fault.pointer === start || fault.pointer.startsWith(`${start}/`)))
-      rest.push(textOf(fault, []));
-  first?.focus();
-  return rest;
+  const rest = faults.filter((fault) => !fields.some((field) => isOf(fault, field)));
+  return { byName, rest: rest.map((fault) => faultText(fault)) };
 }
 
-/** Faults of fields whose text the browser gives no value for: half a date would count as none. */
-export const incomplete = (fields) =>
-  fields
-    .filter(({ input }) => input.validity.badInput)
-    .map(({ pointers: [pointer] }) => ({ pointer, detail: 'This is incomplete.' }));
+/** What a form shows of its faults, and its fields. @param {readonly Field[]} fields */
+export function useForm(fields) {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const [shown, setShown] = useState({ byName: /** @type {ReadonlyMap<string, string>} */ (new Map()), summary: '' });
 
-/** The name of a field within the text of another one stands before the fault. */
-function textOf({ pointer, detail }, pointers) {
-  const text = `${detail[0]?.toUpperCase() ?? ''}${detail.slice(1)}${/[.!?]$/.test(detail) ? '' : '.'}`;
-  return pointers.includes(pointer) || pointer === ''
-    ? text
-    : `${pointer}: ${detail}${/[.!?]$/.test(detail) ? '' : '.'}`;
+  /** Shows each fault at its field and focuses the first of them. @param {readonly Fault[]} faults */
+  const show = (faults, text = '') => {
+    const { byName, rest } = faultsByField(fields, faults);
+    const isMarked = faults.length > 0 && rest.length === 0;
+    setShown({
+      byName,
+      summary: isMarked && text !== '' ? 'Correct the marked fields.' : [text, ...rest].join(' ').trim(),
+    });
+    const first = fields.find(({ name }) => byName.has(name));
+    const input = form.current?.elements.namedItem(first?.name ?? '');
+    if (input instanceof HTMLElement) input.focus();
+  };
+
+  return {
+    form,
+    show,
+    /** Shows what the server refuses. @param {unknown} problem */
+    refuse: (problem) => show(faultsOf(problem), textOf(problem)),
+    /** Takes the faults away, but those of fields whose text the browser gives no value for, such as half a date. */
+    isComplete() {
+      const inputs = [...(form.current?.querySelectorAll('input') ?? [])].filter(({ validity }) => validity.badInput);
+      const unread = fields.filter(({ name }) => inputs.some((input) => input.name === name));
+      show(unread.map(({ pointer }) => ({ pointer, detail: 'This is incomplete.' })));
+      return unread.length === 0;
+    },
+    /** What is written in a field. @param {string} name */
+    text(name) {
+      const value = form.current === null ? null : new FormData(form.current).get(name);
+      return typeof value === 'string' ? value.trim() : '';
+    },
+    /** @param {string} name @param {(attributes: Attributes) => VNode} input */
+    field(name, input) {
+      const { label, hint = '', hidden = false } = fields.find((each) => each.name === name) ?? { label: name };
+      const fault = shown.byName.get(name) ?? '';
+      const [id, hintId, faultId] = ['field', 'hint', 'fault'].map((kind) => `${kind}-${name}`);
+      const described = { id: `field-${name}`, name, 'aria-describedby': `${hintId} ${faultId}` };
+      return html`<div class="field" hidden=${hidden} key=${name}>
+        <label for=${id}>${label}</label>
+        ${input(fault === '' ? described : { ...described, 'aria-invalid': 'true' })}
+        <p id=${hintId} class="hint">${hint}</p>
+        <p id=${faultId} class="field-fault" hidden=${fault === ''}>${fault}</p>
+      </div>`;
+    },
+    summary: html`<p class="fault" role="alert" hidden=${shown.summary === ''}>${shown.summary}</p>`,
+  };
 }

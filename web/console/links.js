@@ -2,18 +2,31 @@ import { api, has, root } from './api.js';
 
 // Signed addresses of images. Requests of one moment go together, since the route is limited and takes a hundred.
 
+/**
+ * @import { Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['ConsoleLinksRequestImage']} ImageRequest
+ * @typedef {{ request: ImageRequest, promise: Promise<string | null>, resolve: (address: string | null) => void }} Waiting
+ */
+
 const batchMax = 100;
 /** Asked again this long before an address expires. */
 const marginMs = 60_000;
 
-/** Address and end by what was asked for. */
+/** @type {Map<string, { address: string, untilMs: number }>} by what was asked for */
 const known = new Map();
+/** @type {Map<string, Waiting>} */
 let waiting = new Map();
 
 /** Whether the server signs for the console: one that has the surface `api` alone does not. */
 export const canSign = () => has('POST /api/console/links');
 
-/** The address of an image of the media bucket; null where the server signs none or refuses. */
+/**
+ * The address of an image of the media bucket; null where the server signs none or refuses.
+ *
+ * @param {string} key
+ * @param {Omit<ImageRequest, 'key'>} options
+ * @returns {Promise<string | null>}
+ */
 export function imageAddress(key, options = {}) {
   if (!canSign()) return Promise.resolve(null);
   const request = { key, ...options };
@@ -22,8 +35,9 @@ export function imageAddress(key, options = {}) {
   if (found && found.untilMs > Date.now() + marginMs) return Promise.resolve(found.address);
   const same = waiting.get(name);
   if (same) return same.promise;
+  /** @type {PromiseWithResolvers<string | null>} */
   const { promise, resolve } = Promise.withResolvers();
-  if (waiting.size === 0) setTimeout(signWaiting, 20);
+  if (waiting.size === 0) setTimeout(() => void signWaiting(), 20);
   waiting.set(name, { request, promise, resolve });
   return promise;
 }
@@ -34,6 +48,7 @@ async function signWaiting() {
   for (let from = 0; from < all.length; from += batchMax) await sign(all.slice(from, from + batchMax));
 }
 
+/** @param {[name: string, waiting: Waiting][]} batch */
 async function sign(batch) {
   const { images } = await api.links({ images: batch.map(([, { request }]) => request) }).catch(() => ({ images: [] }));
   for (const [index, [name, { resolve }]] of batch.entries()) {
@@ -48,10 +63,17 @@ async function sign(batch) {
   }
 }
 
-/** A playback token for a stream, with its end; by default for ten minutes. @throws ApiProblem */
+/**
+ * A playback token for a stream, with its end; by default for ten minutes.
+ *
+ * @param {string} hash @param {number} [expiresInSec]
+ */
 export async function playback(hash, expiresInSec) {
   const duration = expiresInSec === undefined ? {} : { playback_expires_in_sec: expiresInSec };
-  return (await api.links({ playback: hash, ...duration })).playback;
+  const { playback: made } = await api.links({ playback: hash, ...duration });
+  if (made === null) throw new Error(`The server has made no token for ${hash}.`);
+  return made;
 }
 
+/** @param {string} hash */
 export const playbackToken = async (hash) => (await playback(hash)).token;

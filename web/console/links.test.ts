@@ -5,11 +5,11 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 let asked: { readonly key: string; readonly w?: number }[][] = [];
 let isRefused = false;
 
-async function answer(url: URL, { body }: { body?: string }): Promise<Response> {
-  if (url.pathname.endsWith('/openapi.json')) return Response.json({ paths: { '/api/console/links': { post: {} } } });
-  if (body === undefined) return Response.json({ jobs: [] });
+async function answer(request: Request): Promise<Response> {
+  if (request.url.endsWith('/openapi.json')) return Response.json({ paths: { '/api/console/links': { post: {} } } });
+  if (request.method === 'GET') return Response.json({ jobs: [] });
   if (isRefused) return new Response(null, { status: 429 });
-  const { images } = JSON.parse(body) as { images: (typeof asked)[number] };
+  const { images } = (await request.json()) as { images: (typeof asked)[number] };
   asked.push(images);
   const expires = new Date(Date.now() + 900_000).toISOString();
   return Response.json({

@@ -1,35 +1,41 @@
-import { has, root, signIn, signOut, whenSignedOut } from './api.js';
-import { announce, closeDialogs, h } from './dom.js';
-import { imagesView } from './images-view.js';
-import { jobView } from './job-view.js';
-import { jobsView } from './jobs-view.js';
-import { mediaView } from './media-view.js';
-import { mediumView } from './medium-view.js';
-import { renewTimes } from './parts.js';
-import { poolsView } from './pools-view.js';
-import { profileView } from './profile-view.js';
-import { profilesView } from './profiles-view.js';
-import { rolloutForm } from './rollout-form.js';
-import { rolloutView } from './rollout-view.js';
-import { rolloutsView } from './rollouts-view.js';
-import { submitView } from './submit-view.js';
+import { h, render } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { has, root, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
+import { html } from './base.js';
+import { announce, closeDialogs, Dialog, Toasts } from './dialogs.js';
+import { ImagesView } from './images-view.js';
+import { JobView } from './job-view.js';
+import { JobsView } from './jobs-view.js';
+import { MediaView } from './media-view.js';
+import { MediumView } from './medium-view.js';
+import { PoolsView } from './pools-view.js';
+import { ProfileView } from './profile-view.js';
+import { ProfilesView } from './profiles-view.js';
+import { RolloutForm } from './rollout-form.js';
+import { RolloutView } from './rollout-view.js';
+import { RolloutsView } from './rollouts-view.js';
+import { SubmitView } from './submit-view.js';
 
 // The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
 
-const element = (id) => document.getElementById(id);
-const main = element('main');
-let view = null;
-let shownPath = '';
-let isSignedIn = false;
-/** A file that was dropped, for the form. */
-let dropped = null;
+/**
+ * @import { VNode } from 'preact'
+ * @typedef {{ navigate: (path: string) => void, query: URLSearchParams, file: File | null }} Known
+ * @typedef {{ tab: string, title: string, view: VNode }} Shown
+ * @typedef {{ hash: string, visit: number, focused: string | null }} Place
+ */
 
-const navigate = (path) => {
-  if (location.hash === `#${path}`) show();
-  else location.hash = path;
-};
+const tabs = /** @type {const} */ ([
+  ['media', 'Media', '/media', null],
+  ['jobs', 'Jobs', '/jobs', null],
+  ['new', 'Submit', '/new', null],
+  ['images', 'Images', '/images', null],
+  ['pools', 'Pools', '/pools', 'GET /api/pools'],
+  ['rollouts', 'Rollouts', '/rollouts', 'GET /api/rollouts'],
+  ['profiles', 'Profiles', '/profiles', 'GET /api/profiles'],
+]);
 
-/** The text as it is where it is not encoded. */
+/** The text as it is where it is not encoded. @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -38,141 +44,205 @@ function decoded(text) {
   }
 }
 
-/** @returns what a view is made of, and the tab that it belongs to */
-function viewOf(path, query) {
+/** The view of an address, and the tab that it belongs to. @param {string} path @param {Known} known @returns {Shown} */
+function shownAt(path, known) {
   const [, name = '', id] = path.split('/');
-  const known = { navigate, query };
-  if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', make: () => jobView({ ...known, id }) };
-  if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', make: () => jobsView(known) };
-  if (name === 'media' && id) {
-    const hash = decoded(id);
-    return { tab: 'media', title: hash, make: () => mediumView({ ...known, hash }) };
-  }
-  if (name === 'new') {
-    const file = dropped;
-    dropped = null;
-    return { tab: 'new', title: 'Submit', make: () => submitView({ ...known, file }) };
-  }
-  const operating = operatingViewOf(name, id, known);
-  if (operating !== null) return operating;
-  if (name === 'images') return { tab: 'images', title: 'Images', make: () => imagesView(known) };
-  return { tab: 'media', title: 'Media', make: () => mediaView(known) };
+  const { navigate, query, file } = known;
+  if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', view: h(JobView, { id, navigate }) };
+  if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', view: h(JobsView, { query, navigate }) };
+  if (name === 'media' && id) return { tab: 'media', title: decoded(id), view: h(MediumView, { hash: decoded(id) }) };
+  if (name === 'new') return { tab: 'new', title: 'Submit', view: h(SubmitView, { navigate, file }) };
+  if (name === 'images') return { tab: 'images', title: 'Images', view: h(ImagesView, { query }) };
+  return shownToOperators(name, id, known) ?? { tab: 'media', title: 'Media', view: h(MediaView, {}) };
 }
 
-/** Views of operators: pools, rollouts and profiles. */
-function operatingViewOf(name, id, known) {
-  if (name === 'pools') return { tab: name, title: 'Pools', make: () => poolsView() };
-  if (name === 'profiles') {
-    const profile = id ? decoded(id) : null;
-    if (profile === null) return { tab: name, title: 'Profiles', make: () => profilesView() };
-    return { tab: name, title: profile, make: () => profileView({ ...known, profile }) };
-  }
-  if (name === 'check')
-    return { tab: 'profiles', title: 'Profile', make: () => profileView({ ...known, profile: null }) };
+/**
+ * Views of operators: pools, rollouts and profiles.
+ *
+ * @param {string} name @param {string | undefined} id @param {Known} known @returns {Shown | null}
+ */
+function shownToOperators(name, id, { navigate, query }) {
+  if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
+  if (name === 'profiles' && id)
+    return { tab: name, title: decoded(id), view: h(ProfileView, { profile: decoded(id) }) };
+  if (name === 'profiles') return { tab: name, title: 'Profiles', view: h(ProfilesView, {}) };
+  if (name === 'check') return { tab: 'profiles', title: 'Profile', view: h(ProfileView, { profile: null }) };
   if (name !== 'rollouts') return null;
-  if (id === 'new') return { tab: name, title: 'Start a rollout', make: () => rolloutForm(known) };
-  if (id) return { tab: name, title: 'Rollout', make: () => rolloutView({ ...known, id }) };
-  return { tab: name, title: 'Rollouts', make: () => rolloutsView() };
+  if (id === 'new') return { tab: name, title: 'Start a rollout', view: h(RolloutForm, { navigate, query }) };
+  if (id) return { tab: name, title: 'Rollout', view: h(RolloutView, { id }) };
+  return { tab: name, title: 'Rollouts', view: h(RolloutsView, {}) };
 }
 
-function show() {
-  if (!isSignedIn) return;
-  closeDialogs();
-  const [path, search = ''] = location.hash.slice(1).split('?');
-  const focused = path === shownPath && main.contains(document.activeElement) ? document.activeElement.name : undefined;
-  shownPath = path;
-  const { tab, title, make } = viewOf(path, new URLSearchParams(search));
-  view?.destroy();
-  view = make();
-  main.replaceChildren(view.node);
-  document.title = `${title} · Reelwright`;
-  for (const link of document.querySelectorAll('#tabs a')) {
-    if (link.dataset.tab !== tab) {
-      link.removeAttribute('aria-current');
-      continue;
+/** @param {string} hash */
+const pathOf = (hash) => hash.slice(1).split('?')[0] ?? '';
+
+/** The name of the field of the view that has the focus; null for none. */
+const focusedName = () => document.activeElement?.closest('#main [name]')?.getAttribute('name') ?? null;
+
+/** The place that the address names; `navigate` leads to another one, or to the same once more. */
+function usePlace() {
+  const [place, setPlace] = useState(/** @type {Place} */ ({ hash: location.hash, visit: 0, focused: null }));
+  const show = () =>
+    setPlace((before) => {
+      const { hash } = location;
+      const focused = pathOf(hash) === pathOf(before.hash) ? focusedName() : null;
+      return { hash, visit: before.visit + 1, focused };
+    });
+  useEffect(() => {
+    window.addEventListener('hashchange', show);
+    return () => window.removeEventListener('hashchange', show);
+  }, []);
+  const navigate = (/** @type {string} */ path) => {
+    if (location.hash === `#${path}`) show();
+    else location.hash = path;
+  };
+  return { place, navigate };
+}
+
+/** Calls `onFile` with a file that is dropped on the page. @param {boolean} isTaken @param {(file: File) => void} onFile */
+function useDrop(isTaken, onFile) {
+  const latest = useRef({ isTaken, onFile });
+  latest.current = { isTaken, onFile };
+  useEffect(() => {
+    let dragged = 0;
+    const setDragged = (/** @type {number} */ count) => {
+      dragged = Math.max(0, count);
+      document.body.toggleAttribute('data-dragged', dragged > 0 && latest.current.isTaken);
+    };
+    /** Text that is dragged into a field is the browser's. @param {'dragenter' | 'dragleave' | 'dragover' | 'drop'} name @param {(event: DragEvent) => void} run */
+    const onFiles = (name, run) =>
+      window.addEventListener(name, (event) => {
+        if (event.dataTransfer?.types.includes('Files')) run(event);
+      });
+    onFiles('dragenter', () => setDragged(dragged + 1));
+    onFiles('dragleave', () => setDragged(dragged - 1));
+    onFiles('dragover', (event) => event.preventDefault());
+    onFiles('drop', (event) => {
+      event.preventDefault();
+      setDragged(0);
+      const file = event.dataTransfer?.files[0];
+      if (file !== undefined) latest.current.onFile(file);
+    });
+  }, []);
+}
+
+/** @param {{ demoKey: string | undefined }} props */
+function Console({ demoKey }) {
+  const [isSignedIn, setSignedIn] = useState(false);
+  const [reason, setReason] = useState('');
+  const { place, navigate } = usePlace();
+  const [dropped, setDropped] = useState({ file: /** @type {File | null} */ (null), hash: '' });
+  whenSignedOut((text) => {
+    closeDialogs();
+    setReason(text);
+    setSignedIn(false);
+  });
+  const enter = async (/** @type {string} */ key) => {
+    setReason('');
+    try {
+      await signIn(key);
+      setSignedIn(true);
+    } catch (problem) {
+      setReason(statusOf(problem) === 401 ? 'This is not an API key of the server.' : textOf(problem));
     }
-    link.setAttribute('aria-current', 'page');
+  };
+  useEffect(() => {
+    if (demoKey !== undefined) void enter(demoKey);
+  }, []);
+  useDrop(isSignedIn && has('POST /api/uploads'), (file) => {
+    if (!isSignedIn) return;
+    if (!has('POST /api/uploads')) {
+      announce('This server takes no uploads.', 'fault');
+      return;
+    }
+    setDropped({ file, hash: '#/new' });
+    if (pathOf(location.hash) !== '/new') navigate('/new');
+  });
+
+  const query = new URLSearchParams(place.hash.split('?')[1] ?? '');
+  const file = dropped.hash === place.hash ? dropped.file : null;
+  const { tab, title, view } = shownAt(pathOf(place.hash), { navigate, query, file });
+  const key = `${place.hash} ${place.visit}`;
+  useLayoutEffect(() => {
+    document.body.dataset['state'] = isSignedIn ? 'in' : 'out';
+    document.title = isSignedIn ? `${title} · Reelwright` : 'Reelwright';
+    closeDialogs();
+    if (isSignedIn) focusIn(place.focused);
+    else document.getElementById('key')?.focus();
+    return () => setDropped((before) => (before.hash === place.hash ? { file: null, hash: '' } : before));
+  }, [isSignedIn, key]);
+  return html`
+    ${header(tab, isSignedIn)}
+    <main id="main" tabindex="-1">${isSignedIn && html`<${Held} key=${key}>${view}<//>`}</main>
+    <${Entrance} key=${String(isSignedIn)} reason=${reason} enter=${enter} />
+    <div class="drop-overlay" aria-hidden="true"><p>Drop the file to upload it</p></div>
+    <${Dialog} /><${Toasts} />`;
+}
+
+/** A view of its own for each visit. @param {{ children: VNode }} props */
+const Held = ({ children }) => children;
+
+/** Readers of the page begin with the new view, but who has changed a filter of a list goes on there. @param {string | null} name */
+function focusIn(name) {
+  for (const link of document.querySelectorAll('#tabs a[aria-current]'))
     link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }
-  // Readers of the page begin with the new view, but who has changed a filter of a list goes on there.
-  const same = focused ? main.querySelector(`[name="${CSS.escape(focused)}"]`) : null;
-  (same ?? main).focus({ preventScroll: true });
+  const same = name === null ? null : document.querySelector(`#main [name="${CSS.escape(name)}"]`);
+  const target = same instanceof HTMLElement ? same : document.getElementById('main');
+  target?.focus({ preventScroll: true });
 }
 
-async function enter(key) {
-  const [fault, button] = [element('sign-in-fault'), element('sign-in-button')];
-  fault.hidden = true;
-  button.disabled = true;
-  try {
-    await signIn(key);
-    isSignedIn = true;
-    element('key').value = '';
-    document.body.dataset.state = 'in';
-    element('drop-hint').hidden = !has('POST /api/uploads');
-    for (const link of document.querySelectorAll('#tabs a[data-needs]')) link.hidden = !has(link.dataset.needs);
-    show();
-  } catch (problem) {
-    fault.textContent = problem.status === 401 ? 'This is not an API key of the server.' : problem.message;
-    fault.hidden = false;
-    element('key').focus();
-  } finally {
-    button.disabled = false;
-  }
+/** @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
 }
 
-whenSignedOut((reason) => {
-  isSignedIn = false;
-  closeDialogs();
-  view?.destroy();
-  view = null;
-  main.replaceChildren();
-  document.body.dataset.state = 'out';
-  document.title = 'Reelwright';
-  element('sign-in-fault').textContent = reason;
-  element('sign-in-fault').hidden = reason === '';
-  element('key').focus();
-});
+/** @param {string} current @param {boolean} isSignedIn */
+function header(current, isSignedIn) {
+  const links = tabs.map(
+    ([tab, text, path, route]) =>
+      html`<a href=${`#${path}`} data-tab=${tab} hidden=${route !== null && !has(route)}
+        aria-current=${isSignedIn && tab === current ? 'page' : null}>${text}</a>`,
+  );
+  return html`
+    <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+    <header class="top">
+      <a class="brand" href="#/media"><img src="../favicon.ico" alt="" width="24" height="24" /> Reelwright</a>
+      <nav id="tabs" aria-label="Views">${links}</nav>
+      <div class="top-end">
+        <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop a file anywhere</span>
+        <a class="soft-link" href="../docs">API</a>
+        <button type="button" class="button small" id="sign-out" onClick=${() => signOut()}>Sign out</button>
+      </div>
+    </header>`;
+}
 
-element('sign-in').addEventListener('submit', (event) => {
-  event.preventDefault();
-  void enter(element('key').value.trim());
-});
-element('sign-out').addEventListener('click', () => signOut());
-window.addEventListener('hashchange', show);
-// Its address is for pages without this script: here a fragment names a view.
-document.querySelector('.skip').addEventListener('click', (event) => {
-  event.preventDefault();
-  main.focus();
-});
-setInterval(renewTimes, 5000);
-
-let dragged = 0;
-const setDragged = (count) => {
-  dragged = Math.max(0, count);
-  document.body.toggleAttribute('data-dragged', dragged > 0 && isSignedIn && has('POST /api/uploads'));
-};
-/** Text that is dragged into a field is the browser's. */
-const onFiles = (name, run) =>
-  window.addEventListener(name, (event) => event.dataTransfer.types.includes('Files') && run(event));
-onFiles('dragenter', () => setDragged(dragged + 1));
-onFiles('dragleave', () => setDragged(dragged - 1));
-onFiles('dragover', (event) => event.preventDefault());
-onFiles('drop', (event) => {
-  event.preventDefault();
-  setDragged(0);
-  const [file] = event.dataTransfer.files;
-  if (!isSignedIn || file === undefined) return;
-  if (!has('POST /api/uploads')) {
-    announce('This server takes no uploads.', 'fault');
-    return;
-  }
-  if (view.takeFile) {
-    view.takeFile(file);
-    return;
-  }
-  dropped = file;
-  navigate('/new');
-});
+/** @param {{ reason: string, enter: (key: string) => Promise<void> }} props */
+function Entrance({ reason, enter }) {
+  const [isEntering, setEntering] = useState(false);
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const onSubmit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setEntering(true);
+    await enter(input.current?.value.trim() ?? '');
+    setEntering(false);
+    input.current?.focus();
+  };
+  return html`<main class="entrance">
+    <form class="sign-in" id="sign-in" autocomplete="off" onSubmit=${onSubmit}>
+      <h1><img src="../favicon.ico" alt="" width="32" height="32" /> Reelwright</h1>
+      <p class="soft">The console of <span id="server" class="mono">${root.host}</span></p>
+      <label for="key">API key</label>
+      <input id="key" ref=${input} type="password" autocomplete="off" spellcheck="false" required
+        aria-describedby="key-hint" />
+      <p class="hint" id="key-hint">
+        Kept in the memory of this page alone: a reload forgets it. The demo prints an address that signs in.
+      </p>
+      <p class="fault" id="sign-in-fault" role="alert" hidden=${reason === ''}>${reason}</p>
+      <button type="submit" class="button primary" id="sign-in-button" disabled=${isEntering}>Sign in</button>
+    </form>
+  </main>`;
+}
 
 /**
  * The demo on this machine prints an address with its key in the fragment, which browsers send nowhere. It is taken out
@@ -185,7 +255,5 @@ function takeDemoKey() {
 }
 
 const demoKey = takeDemoKey();
-if (demoKey) void enter(demoKey);
-else element('key').focus();
-element('server').textContent = root.host;
-document.body.append(h('div', { id: 'toasts', role: 'status', 'aria-live': 'polite' }));
+const place = document.getElementById('app');
+if (place !== null) render(h(Console, { demoKey }), place);

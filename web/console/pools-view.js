@@ -1,93 +1,56 @@
 import { api } from './api.js';
-import { h, redraw } from './dom.js';
+import { html, useLoaded } from './base.js';
 import { reasonTextOf } from './format.js';
-import { card, faultState, waited } from './parts.js';
+import { card, isBusy, numbers, waited, whenLoaded } from './parts.js';
 
 // The runner pools: what runs, what waits and why.
 
+/** @import { Schemas } from '#clients/typescript/src/index.ts' */
+
 const pollMs = 3000;
 
-/** @returns `{node, destroy()}` */
-export function poolsView() {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const body = h('div', { class: 'stack', 'aria-busy': 'true' });
-  let drawn = '';
-
-  const load = async () => {
-    const { pools, counted_max: countedMax } = await api.pools(signal);
-    const text = JSON.stringify(pools);
-    if (text === drawn) return;
-    drawn = text;
-    redraw(body, ...pools.map((pool) => poolCard(pool, countedMax)));
-    body.removeAttribute('aria-busy');
-  };
-  const open = async () => {
-    try {
-      await load();
-    } catch (problem) {
-      if (!signal.aborted) body.replaceChildren(faultState(problem, () => void open()));
-    }
-  };
-  void open();
-  const timer = setInterval(() => {
-    if (drawn !== '' && !document.hidden) void load().catch(() => undefined);
-  }, pollMs);
-  const node = h(
-    'div',
-    { class: 'view page' },
-    h('header', { class: 'page-head title-line' }, h('h1', {}, 'Pools')),
-    body,
-    h(
-      'p',
-      { class: 'soft foot' },
-      'By the jobs of each pool. How many slots a pool has, the cluster knows: ',
-      h('code', {}, 'reelwright pools'),
-      '.',
-    ),
-  );
-  return {
-    node,
-    destroy() {
-      clearInterval(timer);
-      stopping.abort();
-    },
-  };
+export function PoolsView() {
+  const loaded = useLoaded(api.pools, [], pollMs);
+  return html`<div class="view page">
+    <header class="page-head title-line"><h1>Pools</h1></header>
+    <div class="stack" aria-busy=${isBusy(loaded)}>
+      ${whenLoaded(loaded, ({ pools, counted_max: max }) => pools.map((pool) => poolCard(pool, max)))}
+    </div>
+    <p class="soft foot">
+      By the jobs of each pool. How many slots a pool has, the cluster knows: <code>reelwright pools</code>.
+    </p>
+  </div>`;
 }
 
+/** @param {number} value */
 const number = (value) => value.toLocaleString('en');
 
+/** @param {Schemas['PoolListPool']} pool @param {number} countedMax */
 function poolCard({ name, queue, running, waiting, oldest_waiting_at: oldest, reasons }, countedMax) {
-  const isAll = waiting < countedMax;
+  const waitingText = waiting < countedMax ? number(waiting) : `${number(countedMax)} or more`;
   return card(
     name,
-    { class: 'pool', dataset: { pool: name } },
-    h('p', { class: 'soft' }, queue === null ? 'Jobs that ask for it.' : `Serves the queue ${queue}.`),
-    h(
-      'dl',
-      { class: 'numbers' },
-      h('div', {}, h('dt', {}, 'Running'), h('dd', {}, number(running))),
-      h('div', {}, h('dt', {}, 'Waiting'), h('dd', {}, isAll ? number(waiting) : `${number(countedMax)} or more`)),
-      oldest === null ? null : h('div', {}, h('dt', {}, 'Longest wait'), h('dd', {}, waited(oldest))),
-    ),
+    { class: 'pool', 'data-pool': name },
+    html`<p class="soft">${queue === null ? 'Jobs that ask for it.' : `Serves the queue ${queue}.`}</p>`,
+    numbers([['Running', number(running)], ['Waiting', waitingText], ...(oldest === null ? [] : [longest(oldest)])]),
     reasons.length === 0
-      ? h('p', { class: 'soft' }, 'Nothing waits.')
-      : h(
-          'ul',
-          { class: 'plain reasons', 'aria-label': `Why jobs of ${name} wait` },
-          reasons.map((reason) => reasonOf(reason, waiting)),
-        ),
+      ? html`<p class="soft">Nothing waits.</p>`
+      : html`<ul class="plain reasons" aria-label=${`Why jobs of ${name} wait`}>
+          ${reasons.map((reason) => reasonLine(reason, waiting))}
+        </ul>`,
   );
 }
 
-function reasonOf({ code, message, jobs, job_id: id }, waiting) {
+/** @param {string} time @returns {[string, ReturnType<typeof waited>]} */
+const longest = (time) => ['Longest wait', waited(time)];
+
+/** @param {Schemas['PoolListPoolReason']} reason @param {number} waiting */
+function reasonLine({ code, message, jobs, job_id: id }, waiting) {
   const text = reasonTextOf(code) ?? code;
-  return h(
-    'li',
-    { dataset: { code } },
-    h('span', { class: 'share', 'aria-hidden': 'true', vars: { '--share': `${(100 * jobs) / waiting}%` } }),
-    h('strong', {}, jobs.toLocaleString('en')),
-    h('span', {}, text, h('span', { class: 'soft reason-text' }, message)),
-    h('a', { href: `#/jobs/${id}`, 'aria-label': `A job: ${text}` }, 'A job'),
-  );
+  return html`<li key=${code} data-code=${code}>
+    <span class="share" aria-hidden="true" style=${{ '--share': `${(100 * jobs) / waiting}%` }}></span>
+    <strong>${number(jobs)}</strong>
+    <span>${text}<span class="soft reason-text">${message}</span></span>
+    <a href=${`#/jobs/${id}`} aria-label=${`A job: ${text}`}>A job</a>
+  </li>`;
 }

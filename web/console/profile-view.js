@@ -1,195 +1,183 @@
-import { api, has } from './api.js';
-import { copyButton, h } from './dom.js';
+import { h } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, faultsOf, has, retryAfterOf, statusOf, textOf } from './api.js';
+import { html, useLoaded } from './base.js';
 import { bytesText } from './format.js';
-import { card, faultState } from './parts.js';
+import { card, copyButton, isBusy, shareBar, tableOf, whenLoaded } from './parts.js';
 
 // A profile as it is written. The server checks it as one types, and states what it would make of a source: the page
 // has no rules of its own.
 
+/** @import { Schemas } from '#clients/typescript/src/index.ts' */
+
+/**
+ * @typedef {NonNullable<Schemas['ProfileCheckRequest']['source']>} Source
+ * @typedef {'good' | 'fault' | 'wait' | ''} Kind
+ */
+
 const pauseMs = 350;
 const begun = 'profiles:\n  my-profile:\n    crf: 24\n';
 
-/** `profile`: null for a new one. @returns `{node, destroy()}` */
-export function profileView({ profile }) {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const node = h('div', { class: 'view page', 'aria-busy': 'true' });
-  const open = async () => {
-    try {
-      const text = profile === null ? begun : (await api.profile(profile, signal)).yaml;
-      node.removeAttribute('aria-busy');
-      node.replaceChildren(...pageOf({ profile, text, signal }));
-    } catch (problem) {
-      if (!signal.aborted) node.replaceChildren(faultState(problem, () => void open()));
-    }
-  };
-  void open();
-  return { node, destroy: () => stopping.abort() };
+/** @param {{ profile: string | null }} props null for a new one */
+export function ProfileView({ profile }) {
+  const read = async (/** @type {AbortSignal} */ signal) =>
+    profile === null ? begun : (await api.profile(profile, signal)).yaml;
+  const loaded = useLoaded(read, []);
+  return html`<div class="view page" aria-busy=${isBusy(loaded)}>
+    ${whenLoaded(loaded, (text) => h(Editor, { profile, text }))}
+  </div>`;
 }
 
-function pageOf({ profile, text, signal }) {
-  const editor = h('textarea', {
-    id: 'profile-text',
-    class: 'mono editor',
-    rows: 22,
-    spellcheck: 'false',
-    autocomplete: 'off',
-    autocapitalize: 'off',
-    wrap: 'off',
-    maxlength: 98_304,
-    'aria-describedby': 'profile-hint profile-state',
-    value: text,
-  });
-  const source = sourceFields();
-  const state = h('p', { id: 'profile-state', role: 'status' });
-  const found = h('div', { class: 'stack' });
-  const check = checker({ signal, editor, source, state, found });
-  editor.addEventListener('input', check.soon);
-  source.node.addEventListener('input', check.soon);
-  void check.now();
-  return [
-    h(
-      'header',
-      { class: 'page-head' },
-      h('p', { class: 'crumbs' }, h('a', { href: '#/profiles' }, 'Profiles'), ' /'),
-      h(
-        'div',
-        { class: 'title-line' },
-        h('h1', {}, profile ?? 'Write a profile'),
-        h(
-          'div',
-          { class: 'actions' },
-          profile !== null && has('POST /api/rollouts')
-            ? h('a', { class: 'button', href: `#/rollouts/new?profile=${encodeURIComponent(profile)}` }, 'Roll out')
-            : null,
-        ),
-      ),
-    ),
-    h(
-      'div',
-      { class: 'columns even' },
-      card(
+/** @param {{ profile: string | null, text: string }} props */
+function Editor({ profile, text }) {
+  const editor = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const source = useRef(/** @type {HTMLFieldSetElement | null} */ (null));
+  const read = () => ({ text: editor.current?.value ?? '', source: sourceOf(source.current) });
+  const { state, kind, found, soon } = useCheck(read);
+  const isInvalid = found !== null && !found.valid ? { 'aria-invalid': 'true' } : {};
+  const canRollOut = profile !== null && has('POST /api/rollouts');
+  const rollOut = `#/rollouts/new?profile=${encodeURIComponent(profile ?? '')}`;
+  return html`
+    <header class="page-head">
+      <p class="crumbs"><a href="#/profiles">Profiles</a> /</p>
+      <div class="title-line">
+        <h1>${profile ?? 'Write a profile'}</h1>
+        <div class="actions">${canRollOut && html`<a class="button" href=${rollOut}>Roll out</a>`}</div>
+      </div>
+    </header>
+    <div class="columns even">
+      ${card(
         'Text',
-        { actions: copyButton('Copy the text', () => editor.value) },
-        h('label', { class: 'unseen', for: 'profile-text' }, 'Profiles as YAML'),
-        editor,
-        h(
-          'p',
-          { class: 'hint', id: 'profile-hint' },
-          'YAML of MEDIA_PROFILES, or MediaProfiles. Nothing is changed here: copy the text into the configuration, or apply it.',
-        ),
-      ),
-      h('div', { class: 'stack' }, card('Check', {}, state, source.node), found),
-    ),
-  ];
+        { actions: copyButton('Copy the text', () => editor.current?.value ?? '') },
+        html`<label class="unseen" for="profile-text">Profiles as YAML</label>`,
+        html`<textarea ref=${editor} id="profile-text" class="mono editor" rows="22" spellcheck="false"
+          autocomplete="off" autocapitalize="off" wrap="off" maxlength="98304" onInput=${soon} ...${isInvalid}
+          aria-describedby="profile-hint profile-state" defaultValue=${text}></textarea>`,
+        html`<p class="hint" id="profile-hint">
+          YAML of MEDIA_PROFILES, or MediaProfiles. Nothing is changed here: copy the text into the configuration, or
+          apply it.
+        </p>`,
+      )}
+      <div class="stack">
+        ${card(
+          'Check',
+          {},
+          html`<p id="profile-state" role="status" data-kind=${kind}>${state}</p>`,
+          html`<fieldset ref=${source} class="field-row" onInput=${soon}>${sourceFields}</fieldset>`,
+        )}
+        <div class="stack">${found !== null && foundCards(found, editor.current)}</div>
+      </div>
+    </div>`;
 }
 
-const numberInput = (name, value, max) => h('input', { name, type: 'number', value: String(value), min: 1, max });
+/** @param {string} name @param {string} label @param {number} value @param {number} max */
+const numberField = (name, label, value, max) =>
+  html`<label class="field"><span>${label}</span>
+    <input name=${name} type="number" defaultValue=${value} min="1" max=${max} /></label>`;
 
 /** The source that the ladder and the sizes are stated for. */
-function sourceFields() {
-  const inputs = {
-    width: numberInput('width', 1920, 16_384),
-    height: numberInput('height', 1080, 16_384),
-    minutes: numberInput('minutes', 60, 10_080),
-    hdr: h(
-      'select',
-      { name: 'hdr' },
-      [
-        ['sdr', 'SDR'],
-        ['pq', 'HDR10'],
-        ['hlg', 'HLG'],
-      ].map(([value, label]) => h('option', { value }, label)),
-    ),
+const sourceFields = [
+  html`<legend class="hint">For a source of</legend>`,
+  numberField('width', 'Width', 1920, 16_384),
+  numberField('height', 'Height', 1080, 16_384),
+  numberField('minutes', 'Minutes', 60, 10_080),
+  html`<label class="field"><span>Range</span><select name="hdr">
+    <option value="sdr">SDR</option><option value="pq">HDR10</option><option value="hlg">HLG</option>
+  </select></label>`,
+];
+
+/** Numbers as they are written: the server says what is wrong with them. @param {HTMLFieldSetElement | null} fields */
+function sourceOf(fields) {
+  const number = (/** @type {string} */ name) => {
+    const input = fields?.elements.namedItem(name);
+    return input instanceof HTMLInputElement ? input.valueAsNumber : Number.NaN;
   };
-  const labels = { width: 'Width', height: 'Height', minutes: 'Minutes', hdr: 'Range' };
-  const node = h(
-    'fieldset',
-    { class: 'field-row' },
-    h('legend', { class: 'hint' }, 'For a source of'),
-    Object.entries(labels).map(([name, label]) => h('label', { class: 'field' }, h('span', {}, label), inputs[name])),
-  );
-  const read = () => ({
-    width: inputs.width.valueAsNumber,
-    height: inputs.height.valueAsNumber,
-    duration_sec: inputs.minutes.valueAsNumber * 60,
-    hdr: inputs.hdr.value,
-  });
-  return { node, read };
+  const select = fields?.elements.namedItem('hdr');
+  const range = select instanceof HTMLSelectElement ? select.value : '';
+  /** @type {Source['hdr']} */
+  const hdr = range === 'pq' || range === 'hlg' ? range : 'sdr';
+  return { width: number('width'), height: number('height'), duration_sec: number('minutes') * 60, hdr };
 }
 
-/** Asks the server once typing pauses; an answer to an older text is dropped. */
-function checker({ signal, editor, source, state, found }) {
-  let timer;
-  let asking = new AbortController();
-  signal.addEventListener('abort', () => {
-    clearTimeout(timer);
-    asking.abort();
+/**
+ * Asks the server once typing pauses; an answer to an older text is dropped.
+ *
+ * @param {() => Schemas['ProfileCheckRequest']} read
+ */
+function useCheck(read) {
+  const [shown, setShown] = useState({
+    state: '',
+    kind: /** @type {Kind} */ (''),
+    found: /** @type {Schemas['ProfileCheck'] | null} */ (null),
   });
-  const say = (text, kind) => {
-    state.dataset.kind = kind;
-    if (state.textContent !== text) state.textContent = text;
+  const asking = useRef(new AbortController());
+  const timer = useRef(0);
+  const after = (/** @type {number} */ ms) => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => void now(), ms);
   };
   const now = async () => {
-    asking.abort();
-    asking = new AbortController();
-    const own = asking.signal;
+    asking.current.abort();
+    asking.current = new AbortController();
+    const { signal } = asking.current;
     try {
-      const answer = await api.checkProfiles({ text: editor.value, source: source.read() }, own);
-      if (own.aborted) return;
-      const { valid, faults, profiles } = answer;
-      say(valid ? 'Valid' : faults.length === 1 ? '1 fault' : `${faults.length} faults`, valid ? 'good' : 'fault');
-      if (valid) editor.removeAttribute('aria-invalid');
-      else editor.setAttribute('aria-invalid', 'true');
-      found.replaceChildren(...(valid ? profiles.map(outlineCard) : [faultsCard(faults, editor)]));
-      if (valid && profiles.length === 0) found.replaceChildren(h('p', { class: 'soft' }, 'The text has no profile.'));
+      const found = await api.checkProfiles(read(), signal);
+      if (signal.aborted) return;
+      const { length } = found.faults;
+      const state = found.valid ? 'Valid' : length === 1 ? '1 fault' : `${length} faults`;
+      setShown({ state, kind: found.valid ? 'good' : 'fault', found });
     } catch (problem) {
-      if (own.aborted || signal.aborted) return;
-      if (problem.status === 429) {
-        say('Too many checks; another follows.', 'wait');
-        timer = setTimeout(() => void now(), Math.max(1, problem.retryAfterSec) * 1000);
+      if (signal.aborted) return;
+      if (statusOf(problem) === 429) {
+        setShown((before) => ({ ...before, state: 'Too many checks; another follows.', kind: 'wait' }));
+        after(Math.max(1, retryAfterOf(problem)) * 1000);
         return;
       }
-      const texts = (problem.faults ?? []).map(({ pointer, detail }) => `${pointer.split('/').at(-1)} ${detail}.`);
-      say([problem.message, ...texts].join(' '), 'fault');
-      found.replaceChildren();
+      const texts = faultsOf(problem).map(({ pointer, detail }) => `${pointer.split('/').at(-1)} ${detail}.`);
+      setShown({ state: [textOf(problem), ...texts].join(' '), kind: 'fault', found: null });
     }
   };
-  const soon = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => void now(), pauseMs);
-  };
-  return { now, soon };
+  useEffect(() => {
+    void now();
+    return () => {
+      clearTimeout(timer.current);
+      asking.current.abort();
+    };
+  }, []);
+  return { ...shown, soon: () => after(pauseMs) };
+}
+
+/** @param {Schemas['ProfileCheck']} found @param {HTMLTextAreaElement | null} editor */
+function foundCards({ valid, faults, profiles }, editor) {
+  if (!valid) return faultsCard(faults, editor);
+  return profiles.length === 0 ? html`<p class="soft">The text has no profile.</p>` : profiles.map(outlineCard);
 }
 
 const shownMax = 50;
 
+/** @param {Schemas['ProfileCheckFault'][]} faults @param {HTMLTextAreaElement | null} editor */
 function faultsCard(faults, editor) {
-  const rows = faults.slice(0, shownMax).map(({ profile, field, detail, line }) =>
-    h(
-      'li',
-      {},
-      line === null
-        ? null
-        : h('button', { type: 'button', class: 'button small', onclick: () => goTo(editor, line) }, `Line ${line}`),
-      h(
-        'span',
-        {},
-        [profile, field].filter(Boolean).map((text) => h('code', {}, `${text} `)),
-        detail,
-      ),
-    ),
+  const line = (/** @type {number} */ number) =>
+    html`<button type="button" class="button small" onClick=${() => goTo(editor, number)}>Line ${number}</button>`;
+  const rows = faults.slice(0, shownMax).map(
+    (fault) => html`<li>
+      ${fault.line !== null && line(fault.line)}
+      <span>
+        ${[fault.profile, fault.field].map((text) => text && html`<code>${text} </code>`)}${fault.detail}
+      </span>
+    </li>`,
   );
   const more = faults.length - rows.length;
   return card(
     'What is wrong',
     {},
-    h('ul', { class: 'plain faults' }, rows, more > 0 ? h('li', {}, `and ${more} more`) : null),
+    html`<ul class="plain faults">${rows}${more > 0 && html`<li>and ${more} more</li>`}</ul>`,
   );
 }
 
-/** Selects a line, from 1, and brings it into view. */
+/** Selects a line, from 1, and brings it into view. @param {HTMLTextAreaElement | null} editor @param {number} line */
 function goTo(editor, line) {
+  if (editor === null) return;
   const lines = editor.value.split('\n');
   const from = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
   editor.focus();
@@ -198,56 +186,26 @@ function goTo(editor, line) {
   editor.scrollTop = Math.max(0, (line - 5) * height);
 }
 
+/** @param {number} bits */
 const rate = (bits) => `${(bits / 1e6).toFixed(2)} Mb/s`;
 
+/** @param {Schemas['ProfileCheckProfile']} profile */
 function outlineCard({ name, ladder, audio, bytes_max: total }) {
   const most = Math.max(...ladder.map(({ bitrate_max: bits }) => bits));
   const rows = ladder.map((rung) => [
-    h('span', {}, `${rung.width} × ${rung.height}`, rung.is_first ? h('span', { class: 'soft' }, ' first') : null),
+    html`<span>${rung.width} × ${rung.height}${rung.is_first && html`<span class="soft"> first</span>`}</span>`,
     `${rung.codec}${rung.range === 'sdr' ? '' : ` ${rung.range}`}`,
-    [
-      h('span', {}, rate(rung.bitrate_max)),
-      h('span', { class: 'bits', vars: { '--share': `${(100 * rung.bitrate_max) / most}%` }, 'aria-hidden': 'true' }),
-    ],
+    html`<span>${rate(rung.bitrate_max)}</span>${shareBar(rung.bitrate_max / most)}`,
     bytesText(rung.bytes_max),
   ]);
-  rows.push(['Audio, stereo', 'aac', rate(audio.bitrate), bytesText(audio.bytes_max)]);
+  const sound = ['Audio, stereo', 'aac', rate(audio.bitrate), bytesText(audio.bytes_max)];
   return card(
     `Ladder of ${name}`,
     { class: 'outline' },
-    h(
-      'div',
-      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `Ladder of ${name}` },
-      h(
-        'table',
-        {},
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            ['Track', 'Codec', 'Bitrate, at most', 'Size, at most'].map((text) => h('th', { scope: 'col' }, text)),
-          ),
-        ),
-        h(
-          'tbody',
-          {},
-          rows.map((cells) =>
-            h(
-              'tr',
-              {},
-              cells.map((cell) => h('td', {}, cell)),
-            ),
-          ),
-        ),
-      ),
-    ),
-    h(
-      'p',
-      {},
-      h('strong', { class: 'total' }, `At most ${bytesText(total)}`),
-      h('span', { class: 'soft' }, ', by the caps. Constant quality mostly needs less.'),
-    ),
+    tableOf(`Ladder of ${name}`, ['Track', 'Codec', 'Bitrate, at most', 'Size, at most'], [...rows, sound]),
+    html`<p>
+      <strong class="total">At most ${bytesText(total)}</strong>
+      <span class="soft">, by the caps. Constant quality mostly needs less.</span>
+    </p>`,
   );
 }

@@ -1,183 +1,177 @@
-import { root } from './api.js';
-import { copyButton, h } from './dom.js';
+import { h } from 'preact';
+import { useRef } from 'preact/hooks';
+import { root, textOf } from './api.js';
+import { html, useLoaded, useStopping } from './base.js';
 import { bytesText } from './format.js';
 import { canSign, imageAddress, playbackToken } from './links.js';
-import { card } from './parts.js';
+import { card, copyButton, shareBar, tableOf } from './parts.js';
 
 // The results of a job: images, the stream with its player, its tracks, warnings.
 
-/** Images in results of any type, as `{name, key, size, width, height, color}`. */
-export function imagesOf({ type, results }) {
-  if (!results) return [];
-  if (type === 'image:thumbnail') return results.outputs.map((output) => ({ ...output, name: output.variant }));
-  if (type === 'video:cover') return [{ ...results, name: 'cover', color: results.dominant_color }];
-  if (type === 'video:preview') return [{ ...results, name: 'preview' }];
-  const { cover, preview } = results.artifacts ?? {};
+/**
+ * @import { ListedJob, Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['VideoFullResults'] | Schemas['VideoTranscodeResults']} VideoResults
+ * @typedef {Extract<ListedJob, { type: 'video:full' | 'video:transcode' }> & { results: VideoResults }} StreamJob
+ */
+
+/**
+ * @typedef {object} Image of results of any type
+ * @property {string} name
+ * @property {string} key
+ * @property {number} [size]
+ * @property {number | null} [width]
+ * @property {number | null} [height]
+ * @property {string | null | undefined} [color]
+ */
+
+/** The job with its results, where they have a stream. @param {ListedJob} job @returns {StreamJob | null} */
+export function streamOf(job) {
+  if ((job.type !== 'video:full' && job.type !== 'video:transcode') || !job.results?.streaming) return null;
+  return /** @type {StreamJob} */ (job);
+}
+
+/** @param {ListedJob} job @returns {Image[]} */
+export function imagesOf(job) {
+  if (!job.results) return [];
+  if (job.type === 'image:thumbnail') return job.results.outputs.map((output) => ({ ...output, name: output.variant }));
+  if (job.type === 'video:cover') return [{ ...job.results, name: 'cover', color: job.results.dominant_color }];
+  if (job.type === 'video:preview') return [{ ...job.results, name: 'preview' }];
+  const { cover, preview } = job.type === 'video:full' ? (job.results.artifacts ?? {}) : {};
+  const { waveform } = job.results;
   return [
     ...(cover ? [{ ...cover, name: 'cover', color: cover.dominant_color }] : []),
     ...(preview ? [{ ...preview, name: 'preview' }] : []),
-    ...(results.waveform ? [{ ...results.waveform, name: 'waveform' }] : []),
+    ...(waveform ? [{ ...waveform, name: 'waveform' }] : []),
   ];
 }
 
-async function showAddress(promise, image) {
-  const address = await promise;
-  if (address) image.src = address;
-}
-
-/** An image of the media bucket, which has its place before it is there. */
-export function signedImage(key, options, alt = '') {
-  const image = h('img', { alt, loading: 'lazy', decoding: 'async' });
-  void showAddress(imageAddress(key, options), image);
-  return image;
-}
-
-const figure = ({ name, key, size, width, height }) => {
-  const open = h(
-    'a',
-    { target: '_blank', rel: 'noopener', 'aria-label': `Open ${name}` },
-    signedImage(key, { w: 480 }),
-  );
-  void imageAddress(key).then((address) => address && (open.href = address));
+/** An image of the media bucket, which has its place before it is there. @param {{ image: Image }} props */
+function Shot({ image: { name, key, size, width, height } }) {
+  const { data: small } = useLoaded(() => imageAddress(key, { w: 480 }), [key]);
+  const { data: whole } = useLoaded(() => imageAddress(key), [key]);
   const measures = [width && `${width} × ${height}`, bytesText(size)].filter(Boolean).join(' · ');
-  return h(
-    'figure',
-    { class: 'shot' },
-    canSign() ? open : null,
-    h('figcaption', {}, h('span', { class: 'shot-name' }, name), h('span', { class: 'soft' }, measures)),
-  );
-};
+  return html`<figure class="shot">
+    ${
+      canSign() &&
+      html`<a target="_blank" rel="noopener" aria-label=${`Open ${name}`} href=${whole ?? undefined}>
+      <img alt="" loading="lazy" decoding="async" src=${small ?? undefined} />
+    </a>`
+    }
+    <figcaption><span class="shot-name">${name}</span><span class="soft">${measures}</span></figcaption>
+  </figure>`;
+}
 
+/** @param {ListedJob} job */
 export function imagesCard(job) {
   const images = imagesOf(job);
   if (images.length === 0) return null;
-  return card('Images', {}, h('div', { class: 'shots' }, images.map(figure)));
+  const shots = images.map((image) => h(Shot, { key: `${image.name} ${image.key}`, image }));
+  return card('Images', {}, html`<div class="shots">${shots}</div>`);
 }
 
-/** The player, by the element that any page may use: a frame with the player page. */
-export function playerCard({ hash, results }, title = 'Stream') {
-  if (!results?.streaming) return null;
-  const place = h('div', { class: 'player-place' });
-  if (canSign()) void showPlayer(place, { hash, results });
-  else
-    place.append(
-      h('p', { class: 'soft pad' }, 'This server signs no playback tokens: it does not deliver streams itself.'),
-    );
+/** The player, by the element that any page may use: a frame with the player page. @param {ListedJob} job */
+export function playerCard(job) {
+  const stream = streamOf(job);
+  if (stream === null) return null;
+  const { hash, results } = stream;
+  const cover = 'artifacts' in results ? results.artifacts?.cover?.key : undefined;
+  const isEncrypted = results.streaming?.encrypted === true;
   const master = new URL(`stream/${encodeURIComponent(hash)}/master.m3u8`, root).href;
   return card(
-    title,
+    'Stream',
     {},
-    place,
-    h(
-      'p',
-      { class: 'address' },
-      h('code', {}, master),
-      copyButton('Copy the address of the stream', () => master),
-    ),
+    canSign()
+      ? h(Player, { key: hash, hash, isEncrypted, cover: cover ?? null })
+      : html`<div class="player-place">
+          <p class="soft pad">This server signs no playback tokens: it does not deliver streams itself.</p>
+        </div>`,
+    html`<p class="address"><code>${master}</code>${copyButton('Copy the address of the stream', () => master)}</p>`,
   );
 }
-
-const row = (cells) =>
-  h(
-    'tr',
-    {},
-    cells.map((cell) => h('td', {}, cell)),
-  );
-
-const rate = (bits) => `${(bits / 1e6).toFixed(2)} Mb/s`;
-
-/** The score that samples of the source have in this rung, where the profile wants it measured. */
-const scoreText = ({ quality }) =>
-  quality ? `${quality.measure.toUpperCase()} ${quality.score}, CRF ${quality.crf}` : '';
-
-/** The bitrate of a rung, and a bar against the highest one. */
-const bitsCell = (bitrate, most) => [
-  h('span', {}, rate(bitrate)),
-  h('span', { class: 'bits', vars: { '--share': `${(100 * bitrate) / most}%` }, 'aria-hidden': 'true' }),
-];
 
 /** Not before it is needed: a server that does not deliver has no such file. */
 async function loadElement() {
-  const src = new URL('player/element.js', root).href;
-  if (document.querySelector('#player-element') === null)
-    document.head.append(h('script', { type: 'module', id: 'player-element', src }));
+  if (document.querySelector('#player-element') === null) {
+    const script = document.createElement('script');
+    const src = new URL('player/element.js', root).href;
+    document.head.append(Object.assign(script, { type: 'module', id: 'player-element', src }));
+  }
   await customElements.whenDefined('reelwright-player');
 }
 
-async function showPlayer(place, { hash, results }) {
-  const player = h('reelwright-player', { src: root.href, label: `Player of ${hash}` });
-  try {
-    await loadElement();
-    if (results.streaming.encrypted) player.setAttribute('token', await playbackToken(hash));
-    const poster = results.artifacts?.cover ? await imageAddress(results.artifacts.cover.key) : null;
-    if (poster) player.setAttribute('poster', poster.slice(root.href.length));
-    player.getToken = () => playbackToken(hash);
-    player.setAttribute('hash', hash);
-    place.replaceChildren(player);
-  } catch (problem) {
-    place.replaceChildren(h('p', { class: 'pad', role: 'alert' }, problem.message));
-  }
+/** @param {{ hash: string, isEncrypted: boolean, cover: string | null }} props */
+function Player({ hash, isEncrypted, cover }) {
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const signal = useStopping();
+  const { data: fault } = useLoaded(async () => {
+    try {
+      const player = await playerOf({ hash, isEncrypted, cover });
+      if (!signal.aborted) place.current?.replaceChildren(player);
+      return '';
+    } catch (problem) {
+      return textOf(problem);
+    }
+  }, [hash, isEncrypted, cover]);
+  return html`<div>
+    <div class="player-place" ref=${place}></div>
+    ${fault && html`<p class="pad" role="alert">${fault}</p>`}
+  </div>`;
 }
 
-export function tracksCard({ results }) {
-  if (!results?.streaming) return null;
-  const rungs = results.video_tracks ?? [];
+/** @param {{ hash: string, isEncrypted: boolean, cover: string | null }} stream */
+async function playerOf({ hash, isEncrypted, cover }) {
+  await loadElement();
+  const player = document.createElement('reelwright-player');
+  player.setAttribute('src', root.href);
+  player.setAttribute('label', `Player of ${hash}`);
+  if (isEncrypted) player.setAttribute('token', await playbackToken(hash));
+  const poster = cover === null ? null : await imageAddress(cover);
+  if (poster !== null) player.setAttribute('poster', poster.slice(root.href.length));
+  Object.assign(player, { getToken: () => playbackToken(hash) });
+  player.setAttribute('hash', hash);
+  return player;
+}
+
+/** @param {number} bits */
+const rate = (bits) => `${(bits / 1e6).toFixed(2)} Mb/s`;
+
+/** @param {ListedJob} job */
+export function tracksCard(job) {
+  const stream = streamOf(job);
+  if (stream === null) return null;
+  const { video_tracks: rungs = [], audio_tracks: audio = [], text_tracks: texts = [] } = stream.results;
   const most = Math.max(1, ...rungs.map(({ bitrate }) => bitrate));
+  const rows = [
+    ...rungs.map(({ width, height, codec, bitrate, quality }) => [
+      'Video',
+      `${width} × ${height}`,
+      codec,
+      html`<span>${rate(bitrate)}</span>${shareBar(bitrate / most)}`,
+      // The score that samples of the source have in this rung, where the profile wants it measured.
+      quality ? `${quality.measure.toUpperCase()} ${quality.score}, CRF ${quality.crf}` : '',
+    ]),
+    ...audio.map((track) => [
+      'Audio',
+      track.language,
+      `${track.codec}, ${track.channels} ch`,
+      rate(track.bitrate),
+      track.role,
+    ]),
+    ...texts.map((track) => ['Captions', track.name || track.language, track.codec, '', '']),
+  ];
+  const isUnscored = rungs.length > 0 && rungs.every(({ quality }) => !quality);
   return card(
     'Tracks',
     {},
-    h(
-      'div',
-      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tracks' },
-      h(
-        'table',
-        {},
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            ['Kind', 'Track', 'Codec', 'Bitrate', 'Score or note'].map((name) => h('th', { scope: 'col' }, name)),
-          ),
-        ),
-        h(
-          'tbody',
-          {},
-          rungs.map((track) =>
-            row([
-              'Video',
-              `${track.width} × ${track.height}`,
-              track.codec,
-              bitsCell(track.bitrate, most),
-              scoreText(track),
-            ]),
-          ),
-          (results.audio_tracks ?? []).map((track) =>
-            row(['Audio', track.language, `${track.codec}, ${track.channels} ch`, rate(track.bitrate), track.role]),
-          ),
-          (results.text_tracks ?? []).map((track) =>
-            row(['Captions', track.name || track.language, track.codec, '', '']),
-          ),
-        ),
-      ),
-    ),
-    rungs.length > 0 && rungs.every(({ quality }) => !quality)
-      ? h('p', { class: 'soft' }, 'A profile with ', h('code', {}, 'quality'), ' gives each rung a score.')
-      : null,
+    tableOf('Tracks', ['Kind', 'Track', 'Codec', 'Bitrate', 'Score or note'], rows),
+    isUnscored && html`<p class="soft">A profile with <code>quality</code> gives each rung a score.</p>`,
   );
 }
 
+/** @param {ListedJob} job */
 export function warningsCard({ results }) {
-  const warnings = results?.warnings ?? [];
+  const warnings = (results && 'warnings' in results ? results.warnings : null) ?? [];
   if (warnings.length === 0) return null;
-  return card(
-    'Warnings',
-    {},
-    h(
-      'ul',
-      { class: 'plain' },
-      warnings.map(({ code, message }) => h('li', {}, h('code', {}, code), ` ${message}`)),
-    ),
-  );
+  const rows = warnings.map(({ code, message }) => html`<li><code>${code}</code> ${message}</li>`);
+  return card('Warnings', {}, html`<ul class="plain">${rows}</ul>`);
 }

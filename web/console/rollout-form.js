@@ -1,148 +1,153 @@
+import { useState } from 'preact/hooks';
 import { api, has } from './api.js';
-import { announce, h } from './dom.js';
-import { field, incomplete, showFaults } from './form.js';
+import { html, useLoaded } from './base.js';
+import { announce } from './dialogs.js';
+import { plainText, useForm } from './form.js';
 import { card } from './parts.js';
 
 // The form that starts a rollout. Numbers go to the server as they are written, which says what is wrong with them.
 
-/** @returns `{node, destroy()}` */
-export function rolloutForm({ navigate, query }) {
-  const fields = fieldsOf(query.get('profile') ?? '');
-  const all = Object.values(fields);
-  const summary = h('p', { class: 'fault', role: 'alert', hidden: true });
-  const start = h('button', { type: 'submit', class: 'button primary' }, 'Start the rollout');
-  const withCanary = h('input', { type: 'checkbox', id: 'with-canary', checked: true });
-  const canary = h(
-    'fieldset',
-    { class: 'fields' },
-    h('legend', {}, 'Canary and its gate'),
-    ['share', 'failures', 'bytes', 'score', 'drop'].map((name) => fields[name].node),
-  );
-  withCanary.addEventListener('change', () => (canary.hidden = !withCanary.checked));
+/**
+ * @import { Field } from './form.js'
+ * @import { Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['CreateRolloutRequest']} Request
+ * @typedef {ReturnType<typeof useForm>} Form
+ */
 
-  const onsubmit = async (event) => {
-    event.preventDefault();
-    summary.hidden = true;
-    const unread = incomplete(all);
-    showFaults(all, unread);
-    if (unread.length > 0) return;
-    start.disabled = true;
+/** @type {(Field & { value?: string, isNumber?: boolean, type?: string, list?: string })[]} */
+const planFields = [
+  { name: 'to_profile', label: 'To profile', pointer: '/to_profile', list: 'profile-names' },
+  { name: 'hash_prefix', label: 'Media whose hash begins with', pointer: '/which/hash_prefix' },
+  { name: 'which_profile', label: 'Made by the profile', pointer: '/which/profile', list: 'profile-names' },
+  { name: 'made_before', label: 'Made before', pointer: '/which/made_before', type: 'datetime-local' },
+  { name: 'jobs', label: 'Reruns at once', pointer: '/budget/jobs', value: '1' },
+  { name: 'hours_per_day', label: 'Hours a day', pointer: '/budget/hours_per_day', value: '' },
+];
+/** @type {typeof planFields} */
+const canaryFields = [
+  { name: 'share', label: 'Share of the media', pointer: '/canary/share', value: '0.02' },
+  {
+    name: 'max_failure_share',
+    label: 'Share of failures, at most',
+    pointer: '/canary/max_failure_share',
+    value: '0.05',
+  },
+  {
+    name: 'max_bytes_ratio',
+    label: 'Bytes after over bytes before, at most',
+    pointer: '/canary/max_bytes_ratio',
+    value: '',
+  },
+  { name: 'min_score', label: 'Mean score, at least', pointer: '/canary/min_score', value: '' },
+];
+/** @type {Record<string, string>} */
+const hints = {
+  to_profile: 'As it is now: a later change of the profile needs another rollout.',
+  hash_prefix: 'Empty: every hash.',
+  which_profile: 'Empty: any profile.',
+  made_before: 'Then also streams that the profile made already.',
+  hours_per_day: 'Empty: no limit.',
+  share: '0.02 is one of fifty; one at least.',
+  max_bytes_ratio: 'Empty: sizes are not judged.',
+  min_score: 'Empty: not judged.',
+};
+const allFields = [...planFields, ...canaryFields].map((field) => ({ ...field, hint: hints[field.name] ?? '' }));
+
+/** @param {{ navigate: (path: string) => void, query: URLSearchParams }} props */
+export function RolloutForm({ navigate, query }) {
+  const form = useForm(allFields);
+  const [isSending, setSending] = useState(false);
+  const [isWithCanary, setWithCanary] = useState(true);
+  const { data: known } = useLoaded(
+    async (signal) => (has('GET /api/profiles') ? await api.profiles(signal) : null),
+    [],
+  );
+  const start = async () => {
+    if (!form.isComplete()) return;
+    setSending(true);
     try {
-      const { rollout_id: id } = await api.beginRollout(bodyOf(fields, withCanary.checked));
+      const { rollout_id: id } = await api.beginRollout(bodyOf(form, isWithCanary));
       announce('The rollout has begun.');
       navigate(`/rollouts/${id}`);
     } catch (problem) {
-      const rest = showFaults(all, problem.faults ?? []);
-      const isMarked = (problem.faults ?? []).length > 0 && rest.length === 0;
-      summary.textContent = isMarked ? 'Correct the marked fields.' : [problem.message, ...rest].join(' ');
-      summary.hidden = false;
+      form.refuse(problem);
     } finally {
-      start.disabled = false;
+      setSending(false);
     }
   };
-  const node = h(
-    'div',
-    { class: 'view page narrow' },
-    h(
-      'header',
-      { class: 'page-head' },
-      h('p', { class: 'crumbs' }, h('a', { href: '#/rollouts' }, 'Rollouts'), ' /'),
-      h('h1', {}, 'Start a rollout'),
-    ),
-    card(
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void start();
+  };
+  const inputOf = (/** @type {(typeof planFields)[number]} */ { name, value, type = 'text', list }) =>
+    form.field(name, (attributes) => {
+      const first = name === 'to_profile' ? (query.get('profile') ?? '') : (value ?? '');
+      const more = {
+        ...plainText,
+        ...attributes,
+        type,
+        ...(list && { list }),
+        ...(value !== undefined && { inputmode: 'decimal' }),
+      };
+      return html`<input ...${more} defaultValue=${first} />`;
+    });
+  return html`<div class="view page narrow">
+    <header class="page-head">
+      <p class="crumbs"><a href="#/rollouts">Rollouts</a> /</p>
+      <h1>Start a rollout</h1>
+    </header>
+    ${card(
       'Rollout',
       {},
-      h(
-        'form',
-        { class: 'form', novalidate: true, onsubmit },
-        ['profile', 'prefix', 'made', 'before', 'jobs', 'hours', 'cores'].map((name) => fields[name].node),
-        h('p', { class: 'check' }, withCanary, h('label', { for: 'with-canary' }, 'Make a canary first')),
-        canary,
-        summary,
-        start,
-      ),
-    ),
-  );
-  return { node, destroy() {} };
+      html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit}>
+        ${planFields.map(inputOf)}
+        <datalist id="profile-names">
+          ${known?.profiles.map(({ name }) => html`<option value=${name}></option>`)}
+        </datalist>
+        <p class="check">
+          <input type="checkbox" id="with-canary" checked=${isWithCanary}
+            onChange=${() => setWithCanary((before) => !before)} />
+          <label for="with-canary">Make a canary first</label>
+        </p>
+        <fieldset class="fields" hidden=${!isWithCanary}>
+          <legend>Canary and its gate</legend>
+          ${canaryFields.map(inputOf)}
+        </fieldset>
+        ${form.summary}
+        <button type="submit" class="button primary" disabled=${isSending}>Start the rollout</button>
+      </form>`,
+    )}
+  </div>`;
 }
 
-const text = (name, more = {}) => h('input', { name, autocomplete: 'off', spellcheck: 'false', ...more });
-const number = (name, value = '') => text(name, { inputmode: 'decimal', value });
-const make = (label, input, pointer, hint = '') => field({ label, input, hint, pointers: [pointer] });
-
-function fieldsOf(profile) {
-  const names = h('datalist', { id: 'profile-names' });
-  if (has('GET /api/profiles'))
-    void api.profiles().then(
-      ({ profiles }) => names.replaceChildren(...profiles.map((each) => h('option', { value: each.name }))),
-      () => undefined,
-    );
-  const fields = {
-    profile: make(
-      'To profile',
-      text('to_profile', { value: profile, list: 'profile-names' }),
-      '/to_profile',
-      'As it is now: a later change of the profile needs another rollout.',
-    ),
-    prefix: make('Media whose hash begins with', text('hash_prefix'), '/which/hash_prefix', 'Empty: every hash.'),
-    made: make(
-      'Made by the profile',
-      text('which_profile', { list: 'profile-names' }),
-      '/which/profile',
-      'Empty: any profile.',
-    ),
-    before: make(
-      'Made before',
-      text('made_before', { type: 'datetime-local' }),
-      '/which/made_before',
-      'Then also streams that the profile made already.',
-    ),
-    jobs: make('Reruns at once', number('jobs', '1'), '/budget/jobs'),
-    hours: make('Hours a day', number('hours_per_day'), '/budget/hours_per_day', 'Empty: no limit.'),
-    share: make('Share of the media', number('share', '0.02'), '/canary/share', '0.02 is one of fifty; one at least.'),
-    failures: make('Share of failures, at most', number('max_failure_share', '0.05'), '/canary/max_failure_share'),
-    bytes: make(
-      'Bytes after over bytes before, at most',
-      number('max_bytes_ratio'),
-      '/canary/max_bytes_ratio',
-      'Empty: sizes are not judged.',
-    ),
-    score: make('Mean score, at least', number('min_score'), '/canary/min_score', 'Empty: not judged.'),
+/**
+ * Empty fields are left out; what is no number goes as it is written.
+ *
+ * @param {Form} form @param {boolean} isWithCanary @returns {Request}
+ */
+function bodyOf(form, isWithCanary) {
+  const which = {
+    ...given(form, { hash_prefix: 'hash_prefix', profile: 'which_profile' }, (text) => text),
+    ...given(form, { made_before: 'made_before' }, (text) => new Date(text).toISOString()),
   };
-  fields.profile.node.append(names);
-  return fields;
+  const numbers = (/** @type {string[]} */ ...names) =>
+    given(form, Object.fromEntries(names.map((name) => [name, name])), numberOf);
+  const budget = numbers('jobs', 'hours_per_day');
+  const canary = numbers(...canaryFields.map(({ name }) => name));
+  const body = { to_profile: form.text('to_profile'), which, budget, ...(isWithCanary ? { canary } : {}) };
+  return /** @type {Request} */ (body);
 }
 
-/** Empty fields are left out; what is no number goes as it is written. */
-function bodyOf(fields, isWithCanary) {
-  const textOf = (name) => fields[name].input.value.trim();
-  const numberOf = (name) => (Number.isFinite(Number(textOf(name))) ? Number(textOf(name)) : textOf(name));
-  const given = (entries, read) =>
-    Object.fromEntries(entries.filter(([, name]) => textOf(name) !== '').map(([key, name]) => [key, read(name)]));
-  const which = given(
-    [
-      ['hash_prefix', 'prefix'],
-      ['profile', 'made'],
-    ],
-    textOf,
-  );
-  const before = textOf('before');
-  if (before !== '') which.made_before = new Date(before).toISOString();
-  const budget = given(
-    [
-      ['jobs', 'jobs'],
-      ['hours_per_day', 'hours'],
-    ],
-    numberOf,
-  );
-  const canary = given(
-    [
-      ['share', 'share'],
-      ['max_failure_share', 'failures'],
-      ['max_bytes_ratio', 'bytes'],
-      ['min_score', 'score'],
-    ],
-    numberOf,
-  );
-  return { to_profile: textOf('profile'), which, budget, ...(isWithCanary ? { canary } : {}) };
+/** @param {string} text */
+const numberOf = (text) => (Number.isFinite(Number(text)) ? Number(text) : text);
+
+/**
+ * What is written in fields, by the names of the request.
+ *
+ * @template Value
+ * @param {Form} form @param {Record<string, string>} names @param {(text: string) => Value} read
+ */
+function given(form, names, read) {
+  const texts = Object.entries(names).map(([key, name]) => /** @type {const} */ ([key, form.text(name)]));
+  return Object.fromEntries(texts.filter(([, text]) => text !== '').map(([key, text]) => [key, read(text)]));
 }

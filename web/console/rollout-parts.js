@@ -1,58 +1,49 @@
-import { h } from './dom.js';
+import { html } from './base.js';
 import { bytesText, dateTimeText } from './format.js';
 import { facts } from './parts.js';
 
 // What the list and the page of rollouts both show.
 
+/**
+ * @import { Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['Rollout']} Rollout
+ * @typedef {Schemas['RolloutMedia']} Media
+ */
+
 const activeStatuses = ['canary', 'running', 'cancelling', 'rolling_back'];
 
+/** @param {Pick<Rollout, 'status'>} rollout */
 export const isActiveRollout = ({ status }) => activeStatuses.includes(status);
 
-/** A status that the others' colours fit. */
-const kinds = { canary: 'processing', running: 'processing', cancelling: 'processing', rolling_back: 'processing' };
-
-export const rolloutBadge = ({ status, paused }) =>
-  h(
-    'span',
-    { class: 'badge', dataset: { status: paused ? 'queued' : (kinds[status] ?? status) } },
-    paused ? `${status.replace('_', ' ')}, paused` : status.replace('_', ' '),
-  );
-
-const segments = [
-  ['done', 'done'],
-  ['running', 'running'],
-  ['failed', 'failed'],
-  ['rolled_back', 'rolled back'],
-  ['kept', 'kept'],
-  ['skipped', 'skipped'],
-  ['planned', 'planned'],
-];
-
-/** A bar of what became of the media, and the same in words. */
-export function countsBar(media, label) {
-  const all = segments.reduce((sum, [name]) => sum + media[name], 0);
-  const shown = segments.filter(([name]) => media[name] > 0);
-  return h(
-    'div',
-    { class: 'counts' },
-    h(
-      'div',
-      { class: 'segments', 'aria-hidden': 'true' },
-      shown.map(([name]) => h('span', { dataset: { name }, vars: { '--share': String(media[name] / all) } })),
-    ),
-    h(
-      'ul',
-      { class: 'plain legend', 'aria-label': label },
-      shown.length === 0
-        ? h('li', { class: 'soft' }, 'no media yet')
-        : shown.map(([name, text]) =>
-            h('li', { dataset: { name } }, h('strong', {}, media[name].toLocaleString('en')), ` ${text}`),
-          ),
-    ),
-  );
+/** A status in the colours of the jobs' ones. @param {Rollout} rollout */
+export function rolloutBadge({ status, paused }) {
+  const text = status.replace('_', ' ');
+  const kind = activeStatuses.includes(status) ? 'processing' : status;
+  return html`<span class="badge" data-status=${paused ? 'queued' : kind}>${paused ? `${text}, paused` : text}</span>`;
 }
 
-/** `saved 3.1 GB of 7.2 GB (43 %)`; null before a size is known. */
+const segments = /** @type {const} */ (['done', 'running', 'failed', 'rolled_back', 'kept', 'skipped', 'planned']);
+
+/** A bar of what became of the media, and the same in words. @param {Media} media @param {string} label */
+export function countsBar(media, label) {
+  const all = segments.reduce((sum, name) => sum + media[name], 0);
+  const shown = segments.filter((name) => media[name] > 0);
+  return html`<div class="counts">
+    <div class="segments" aria-hidden="true">
+      ${shown.map((name) => html`<span data-name=${name} style=${{ '--share': String(media[name] / all) }}></span>`)}
+    </div>
+    <ul class="plain legend" aria-label=${label}>
+      ${shown.length === 0 && html`<li class="soft">no media yet</li>`}
+      ${shown.map(
+        (name) => html`<li data-name=${name}>
+          <strong>${media[name].toLocaleString('en')}</strong> ${name.replace('_', ' ')}
+        </li>`,
+      )}
+    </ul>
+  </div>`;
+}
+
+/** `saved 3.1 GB of 7.2 GB (43 %)`; null before a size is known. @param {Media} media */
 export function savedText({ bytes: { before, saved } }) {
   if (before === 0) return null;
   const share = `${Math.round((100 * Math.abs(saved)) / before)} %`;
@@ -61,32 +52,35 @@ export function savedText({ bytes: { before, saved } }) {
     : `${bytesText(saved)} of ${bytesText(before)} (${share})`;
 }
 
-const score = (value) => (value === null ? null : value.toFixed(1));
+/** @param {number | null} value */
+const scoreText = (value) => value?.toFixed(1) ?? null;
 
-/** Sizes and scores of a group of media. */
-export const outcomeFacts = (media) =>
-  facts([
+/** Sizes and scores of a group of media. @param {Media} media */
+export function outcomeFacts(media) {
+  const { mean, before, after } = media.score;
+  return facts([
     ['Bytes saved', savedText(media) ?? 'not known'],
-    ['Mean score', score(media.score.mean) ?? 'not known'],
+    ['Mean score', scoreText(mean) ?? 'not known'],
     [
       'Score of media with one before',
-      media.score.before === null ? null : `${score(media.score.before)} before, ${score(media.score.after)} after`,
+      before === null ? null : `${scoreText(before)} before, ${scoreText(after)} after`,
     ],
   ]);
+}
 
-/** How the canary was judged, in a few words; null without one. */
+/** How the canary was judged, in a few words; null without one. @param {Rollout} rollout */
 export function gateText({ canary, gate }) {
   if (canary === null) return null;
   if (gate === null) return 'canary is being made';
   return gate.passed ? 'canary passed its gate' : 'canary failed its gate';
 }
 
-/** Which media a rollout is of. */
+/** Which media a rollout is of. @param {Rollout['spec']['which']} which */
 export function whichText({ hash_prefix: prefix, profile, made_before: before }) {
   const texts = [
-    prefix ? `whose hash begins with ${prefix}` : null,
-    profile ? `made by ${profile}` : null,
-    before ? `made before ${dateTimeText(before)}` : null,
-  ].filter(Boolean);
+    prefix ? `whose hash begins with ${prefix}` : '',
+    profile ? `made by ${profile}` : '',
+    before ? `made before ${dateTimeText(before)}` : '',
+  ].filter((text) => text !== '');
   return texts.length === 0 ? 'Every media with a stream' : `Media ${texts.join(', ')}`;
 }

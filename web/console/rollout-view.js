@@ -1,59 +1,44 @@
+import { useState } from 'preact/hooks';
 import { api } from './api.js';
-import { announce, confirmation, h, redraw } from './dom.js';
+import { html, useLoaded } from './base.js';
+import { confirmation } from './dialogs.js';
 import { dateTimeText } from './format.js';
-import { ago, card, facts, faultState, whileDisabled } from './parts.js';
+import { action, ago, card, facts, isBusy, whenLoaded } from './parts.js';
 import { countsBar, isActiveRollout, outcomeFacts, rolloutBadge, whichText } from './rollout-parts.js';
 
 // The page of a rollout: what became of its media, its gate, its failures, and what one can do.
 
+/**
+ * @import { Question } from './dialogs.js'
+ * @import { Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['RolloutDetails']} Details
+ * @typedef {'pause' | 'resume' | 'cancel' | 'rollback'} Action
+ */
+
 const pollMs = 2000;
 
-/** @returns `{node, destroy()}` */
-export function rolloutView({ id }) {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const node = h('div', { class: 'view page', 'aria-busy': 'true' });
-  const head = h('header', { class: 'page-head' });
-  const body = h('div', { class: 'columns' });
-  let drawn = '';
-  let shown = null;
-
-  const show = (rollout) => {
-    const text = JSON.stringify(rollout);
-    if (text === drawn) return;
-    // Buttons are replaced only where others are offered, so that the focus stays.
-    if (shown === null || stateOf(shown) !== stateOf(rollout)) head.replaceChildren(...headOf(rollout, show));
-    redraw(body, ...bodyOf(rollout));
-    if (drawn === '') node.replaceChildren(head, body);
-    drawn = text;
-    shown = rollout;
-    node.removeAttribute('aria-busy');
+/** @param {{ id: string }} props */
+export function RolloutView({ id }) {
+  const [isActive, setActive] = useState(true);
+  const read = async (/** @type {AbortSignal} */ signal) => {
+    const rollout = await api.rollout(id, signal);
+    setActive(isActiveRollout(rollout));
+    return rollout;
   };
-  const open = async () => {
-    try {
-      show(await api.rollout(id, signal));
-    } catch (problem) {
-      if (!signal.aborted) node.replaceChildren(faultState(problem, () => void open()));
-    }
-  };
-  void open();
-  const timer = setInterval(() => {
-    if (shown === null || !isActiveRollout(shown) || document.hidden) return;
-    void api.rollout(id, signal).then(show, () => undefined);
-  }, pollMs);
-  return {
-    node,
-    destroy() {
-      clearInterval(timer);
-      stopping.abort();
-    },
-  };
+  const loaded = useLoaded(read, [], isActive ? pollMs : 0);
+  return html`<div class="view page" aria-busy=${isBusy(loaded)}>
+    ${whenLoaded(
+      loaded,
+      (rollout) => html`
+        <header class="page-head">${headOf(rollout, loaded.reload)}</header>
+        <div class="columns">${bodyOf(rollout)}</div>`,
+    )}
+  </div>`;
 }
 
-const stateOf = ({ status, paused }) => `${status} ${paused}`;
-
+/** @type {Details['status'][]} */
 const beginning = ['canary', 'running'];
-/** The statuses in which each action is offered; the server decides. */
+/** The statuses in which each action is offered; the server decides. @type {Record<Action, Details['status'][]>} */
 const offeredIn = {
   pause: beginning,
   resume: beginning,
@@ -61,6 +46,7 @@ const offeredIn = {
   rollback: [...beginning, 'cancelling', 'completed', 'cancelled'],
 };
 
+/** @type {Partial<Record<Action, Question>>} */
 const questions = {
   cancel: {
     title: 'Cancel this rollout?',
@@ -74,125 +60,110 @@ const questions = {
   },
 };
 
-function headOf(rollout, show) {
+/** @param {Details} rollout @param {() => Promise<void>} reload */
+function headOf(rollout, reload) {
   const { status, paused, spec, rollout_id: id } = rollout;
-  const button = (action, label, kind = '') => {
-    if (!offeredIn[action].includes(status)) return null;
-    const made = h('button', { type: 'button', class: `button ${kind}` }, label);
-    made.addEventListener('click', () =>
-      whileDisabled(made, async () => {
-        const question = questions[action];
+  const button = (/** @type {Action} */ name, /** @type {string} */ label, kind = '') =>
+    offeredIn[name].includes(status) &&
+    action(
+      label,
+      async () => {
+        const question = questions[name];
         if (question && !(await confirmation({ ...question, isDangerous: true }))) return;
-        await api.changeRollout(id, action).then(show, (problem) => announce(problem.message, 'fault'));
-      }),
+        await api.changeRollout(id, name);
+        await reload();
+      },
+      kind,
     );
-    return made;
-  };
-  return [
-    h('p', { class: 'crumbs' }, h('a', { href: '#/rollouts' }, 'Rollouts'), ' /'),
-    h(
-      'div',
-      { class: 'title-line' },
-      h('h1', {}, `To ${spec.to_profile}`),
-      rolloutBadge(rollout),
-      h(
-        'div',
-        { class: 'actions' },
-        paused ? button('resume', 'Resume', 'primary') : button('pause', 'Pause'),
-        button('rollback', 'Roll back', 'danger'),
-        button('cancel', 'Cancel', 'danger'),
-      ),
-    ),
-  ];
+  return html`
+    <p class="crumbs"><a href="#/rollouts">Rollouts</a> /</p>
+    <div class="title-line">
+      <h1>To ${spec.to_profile}</h1>
+      ${rolloutBadge(rollout)}
+      <div class="actions">
+        ${paused ? button('resume', 'Resume', 'primary') : button('pause', 'Pause')}
+        ${button('rollback', 'Roll back', 'danger')}
+        ${button('cancel', 'Cancel', 'danger')}
+      </div>
+    </div>`;
 }
 
+/** @param {Details} rollout */
 function bodyOf(rollout) {
   const { media, reason } = rollout;
-  return [
-    h(
-      'div',
-      { class: 'stack' },
-      card(
+  return html`
+    <div class="stack">
+      ${card(
         'Media',
         {},
-        reason ? h('p', { class: 'notice' }, reason) : null,
-        rollout.is_planned ? null : h('p', { class: 'soft' }, 'Media are still being chosen: the counts grow.'),
+        reason && html`<p class="notice">${reason}</p>`,
+        !rollout.is_planned && html`<p class="soft">Media are still being chosen: the counts grow.</p>`,
         countsBar(media, 'Media of this rollout'),
         outcomeFacts(media),
-      ),
-      canaryCard(rollout),
-      failuresCard(rollout),
-    ),
-    h('div', { class: 'stack side' }, specCard(rollout)),
-  ].filter(Boolean);
+      )}
+      ${canaryCard(rollout)}${failuresCard(rollout)}
+    </div>
+    <div class="stack side">${specCard(rollout)}</div>`;
 }
 
 /** Limits of the gate that are set, as the request named them. */
-const limitTexts = {
-  max_failure_share: 'Failures, share at most',
-  max_bytes_ratio: 'Bytes after over before, at most',
-  min_score: 'Mean score, at least',
-};
+const limitTexts = /** @type {const} */ ([
+  ['max_failure_share', 'Failures, share at most'],
+  ['max_bytes_ratio', 'Bytes after over before, at most'],
+  ['min_score', 'Mean score, at least'],
+]);
 
+/** @param {Details} rollout */
 function canaryCard({ canary, gate, spec }) {
   if (canary === null) return null;
   const verdict = gate === null ? 'is not judged yet' : gate.passed ? 'has passed' : 'has failed';
+  const hasFailed = gate?.passed === false;
   return card(
     `The gate ${verdict}`,
-    { class: `gate ${gate?.passed === false ? 'error-card' : ''}`, dataset: { passed: String(gate?.passed ?? '') } },
-    gate === null || gate.passed
-      ? null
-      : h(
-          'ul',
-          { class: 'plain' },
-          gate.failures.map((text) => h('li', {}, text)),
-        ),
+    { class: `gate ${hasFailed ? 'error-card' : ''}`, 'data-passed': String(gate?.passed ?? '') },
+    hasFailed && html`<ul class="plain">${gate.failures.map((text) => html`<li>${text}</li>`)}</ul>`,
     countsBar(canary, 'Media of the canary'),
     outcomeFacts(canary),
-    h('h3', {}, 'Limits'),
+    html`<h3>Limits</h3>`,
     facts([
-      ['Share of the media', String(spec.canary.share)],
-      ...Object.entries(limitTexts).map(([name, text]) => [text, spec.canary[name]?.toString()]),
+      ['Share of the media', spec.canary?.share.toString()],
+      ...limitTexts.map(([name, text]) => limit(text, spec.canary?.[name])),
     ]),
   );
 }
 
+/** @param {string} text @param {number | undefined} value @returns {[string, string | undefined]} */
+const limit = (text, value) => [text, value?.toString()];
+
+/** @param {Details} rollout */
 function failuresCard({ failures }) {
   if (failures.length === 0) return null;
-  return card(
-    'Last failures',
-    {},
-    h(
-      'ul',
-      { class: 'job-list' },
-      failures.map(({ hash, job_id: jobId, reason }) =>
-        h(
-          'li',
-          {},
-          h('a', { class: 'mono', href: jobId ? `#/jobs/${jobId}` : `#/media/${encodeURIComponent(hash)}` }, hash),
-          h('span', { class: 'soft' }, reason),
-        ),
-      ),
-    ),
+  const rows = failures.map(
+    ({ hash, job_id: jobId, reason }) => html`<li>
+      <a class="mono" href=${jobId ? `#/jobs/${jobId}` : `#/media/${encodeURIComponent(hash)}`}>${hash}</a>
+      <span class="soft">${reason}</span>
+    </li>`,
   );
+  return card('Last failures', {}, html`<ul class="job-list">${rows}</ul>`);
 }
 
+/** @param {Details} rollout */
 function specCard(rollout) {
   const { spec, not_chosen: skipped } = rollout;
   const { jobs, hours_per_day: hours } = spec.budget;
-  const left = Object.entries(skipped).filter(([, number]) => number > 0);
+  const left = Object.entries(skipped).filter(([, number]) => Number(number) > 0);
   return card(
     'Rollout',
     {},
     facts([
       ['Which', whichText(spec.which)],
-      ['To profile', h('a', { href: `#/profiles/${encodeURIComponent(spec.to_profile)}` }, spec.to_profile)],
+      ['To profile', html`<a href=${`#/profiles/${encodeURIComponent(spec.to_profile)}`}>${spec.to_profile}</a>`],
       ['Reruns at once', String(jobs)],
       ['Hours today', hours ? `${rollout.hours_today} of ${hours}` : String(rollout.hours_today)],
-      ['Not chosen', left.map(([why, number]) => `${number} ${why.replaceAll('_', ' ')}`).join(', ')],
-      ['Started', h('span', {}, `${dateTimeText(rollout.created_at)} (`, ago(rollout.created_at), ')')],
+      ['Not chosen', left.map(([why, number]) => `${String(number)} ${why.replaceAll('_', ' ')}`).join(', ')],
+      ['Started', html`<span>${dateTimeText(rollout.created_at)} (${ago(rollout.created_at)})</span>`],
       ['Ended', rollout.finished_at ? dateTimeText(rollout.finished_at) : null],
-      ['Id', h('code', { class: 'break' }, rollout.rollout_id)],
+      ['Id', html`<code class="break">${rollout.rollout_id}</code>`],
     ]),
   );
 }

@@ -1,66 +1,83 @@
+import { h } from 'preact';
+import { useState } from 'preact/hooks';
 import { root } from './api.js';
-import { announce, copyButton, h } from './dom.js';
+import { html } from './base.js';
+import { announceProblem } from './dialogs.js';
 import { dateTimeText } from './format.js';
 import { canSign, playback } from './links.js';
-import { card, whileDisabled } from './parts.js';
+import { card, copyButton } from './parts.js';
+import { streamOf } from './results.js';
 
 // A link to the page that plays a stream, for someone without an API key. Of an encrypted stream it has a token in its
 // fragment, which browsers send nowhere, and ends with the token.
 
+/** @import { ListedJob } from '#clients/typescript/src/index.ts' */
+
 const hour = 3600;
-const durations = [
+const durations = /** @type {const} */ ([
   ['1 hour', hour],
   ['1 day', 24 * hour],
   ['7 days', 7 * 24 * hour],
-];
+]);
 
-/** Null where there is no stream, or the server signs no token for it. */
-export function shareCard({ hash, results }) {
-  if (!results?.streaming || !canSign()) return null;
-  const isEncrypted = results.streaming.encrypted;
-  const place = h('div', { role: 'status' });
-  const duration = h(
-    'select',
-    { name: 'share-duration' },
-    durations.map(([text, seconds]) => h('option', { value: String(seconds) }, text)),
-  );
-  const button = h('button', { type: 'submit', class: 'button' }, 'Make a link');
+/** Null where there is no stream, or the server signs no token for it. @param {ListedJob} job */
+export function shareCard(job) {
+  const stream = streamOf(job);
+  if (stream === null || !canSign()) return null;
+  return h(ShareCard, { hash: stream.hash, isEncrypted: stream.results.streaming?.encrypted === true });
+}
+
+/** @param {{ hash: string, isEncrypted: boolean }} props */
+function ShareCard({ hash, isEncrypted }) {
+  const [made, setMade] = useState(/** @type {{ link: string, until: string } | null} */ (null));
+  const [duration, setDuration] = useState(String(hour));
+  const [isMaking, setMaking] = useState(false);
   const make = async () => {
-    try {
-      const made = isEncrypted ? await playback(hash, Number(duration.value)) : null;
-      const token = made === null ? '' : `&token=${made.token}`;
-      const link = new URL(`player/#hash=${encodeURIComponent(hash)}${token}`, root).href;
-      const input = h('input', { readonly: true, value: link, 'aria-label': 'Link', class: 'mono share-link' });
-      const until = made === null ? 'The stream is not encrypted: the link has no end.' : endText(made.expires_at);
-      place.replaceChildren(
-        h(
-          'div',
-          { class: 'with-copy' },
-          input,
-          copyButton('Copy the link', () => link),
-        ),
-        h('p', { class: 'soft' }, until),
-      );
-    } catch (problem) {
-      announce(problem.message, 'fault');
-    }
+    const found = isEncrypted ? await playback(hash, Number(duration)) : null;
+    const token = found === null ? '' : `&token=${found.token}`;
+    const link = new URL(`player/#hash=${encodeURIComponent(hash)}${token}`, root).href;
+    setMade({
+      link,
+      until: found === null ? 'The stream is not encrypted: the link has no end.' : endText(found.expires_at),
+    });
   };
-  const onsubmit = (event) => {
+  const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    void whileDisabled(button, make);
+    setMaking(true);
+    void make()
+      .catch(announceProblem)
+      .finally(() => setMaking(false));
+  };
+  const choose = (/** @type {Event} */ { currentTarget }) => {
+    if (currentTarget instanceof HTMLSelectElement) setDuration(currentTarget.value);
   };
   return card(
     'Share',
     {},
-    h(
-      'form',
-      { class: 'line-form', onsubmit },
-      isEncrypted ? h('label', { class: 'field' }, h('span', {}, 'Plays for'), duration) : null,
-      button,
-    ),
-    place,
+    html`<form class="line-form" onSubmit=${onSubmit}>
+      ${
+        isEncrypted &&
+        html`<label class="field"><span>Plays for</span>
+        <select name="share-duration" onChange=${choose}>
+          ${durations.map(([text, seconds]) => html`<option value=${String(seconds)}>${text}</option>`)}
+        </select>
+      </label>`
+      }
+      <button type="submit" class="button" disabled=${isMaking}>Make a link</button>
+    </form>`,
+    html`<div role="status">
+      ${
+        made &&
+        html`<div class="with-copy">
+          <input readonly value=${made.link} aria-label="Link" class="mono share-link" />
+          ${copyButton('Copy the link', () => made.link)}
+        </div>
+        <p class="soft">${made.until}</p>`
+      }
+    </div>`,
   );
 }
 
+/** @param {string} time */
 const endText = (time) =>
   `It plays until ${dateTimeText(time)}. Whoever has it can watch; only a deletion ends it earlier.`;

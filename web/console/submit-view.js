@@ -1,20 +1,33 @@
-import { api, has } from './api.js';
-import { announce, h } from './dom.js';
+import { h } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ReelwrightError } from '#clients/typescript/src/errors.ts';
+import { api, faultsOf, has, textOf } from './api.js';
+import { html, useLoaded, useStopping } from './base.js';
+import { announce } from './dialogs.js';
+import { plainText, useForm } from './form.js';
 import { bytesText, jobTypes } from './format.js';
-import { field, showFaults } from './form.js';
 import { card } from './parts.js';
 import { hashFor, uploadFile } from './upload.js';
 
 // The form that submits a job. What is wrong stands at its field, as the server says it.
 
+/**
+ * @import { VNode } from 'preact'
+ * @import { JobType, Submission } from '#clients/typescript/src/index.ts'
+ * @import { Attributes } from './form.js'
+ * @typedef {{ type: JobType, source: string, hash: string, options: string, profile: string, callback_url: string }} Values
+ */
+
+/** @type {Record<JobType, string>} */
 const typeTexts = {
-  'video:full': 'Stream, cover and preview of a video',
-  'video:transcode': 'Stream of a video (HLS and DASH)',
-  'video:cover': 'Cover image of a video',
-  'video:preview': 'Short animated preview of a video',
-  'image:thumbnail': 'Sizes and formats of an image',
+  'video:full': 'stream, cover and preview of a video',
+  'video:transcode': 'stream of a video (HLS and DASH)',
+  'video:cover': 'cover image of a video',
+  'video:preview': 'short animated preview of a video',
+  'image:thumbnail': 'sizes and formats of an image',
 };
 
+/** @type {Record<JobType, object>} */
 const optionExamples = {
   'video:full': { transcode: { encrypt: true } },
   'video:transcode': { encrypt: true },
@@ -23,199 +36,246 @@ const optionExamples = {
   'image:thumbnail': { outputs: [{ variant: 'thumb', width: 300, format: 'webp' }] },
 };
 
-/** The types that make a stream, and so have a profile. */
+/** The types that make a stream, and so have a profile. @type {JobType[]} */
 const streamTypes = ['video:full', 'video:transcode'];
 
-/** A choice of the profiles that there are; the rules of the service choose one until a person does. */
-function profileChoice(signal) {
-  const select = h('select', { name: 'profile' }, h('option', { value: '' }, 'As the rules choose'));
-  if (has('GET /api/profiles'))
-    void api.profiles(signal).then(
-      ({ profiles }) => select.append(...profiles.map(({ name }) => h('option', { value: name }, name))),
-      () => undefined,
-    );
-  return select;
+/** @param {JobType} type */
+function exampleOf(type) {
+  const options = optionExamples[type];
+  return Object.keys(options).length === 0 ? '' : JSON.stringify(options, null, 2);
 }
 
-/** `file`: one that was dropped on another view. @returns `{node, destroy()}` */
-export function submitView({ navigate, file }) {
-  const stopping = new AbortController();
-  const type = h(
-    'select',
-    { name: 'type' },
-    jobTypes.map((name) => h('option', { value: name }, `${name}: ${typeTexts[name].toLowerCase()}`)),
+/** A cover needs a video, so audio is a stream alone. @param {string} contentType @returns {JobType} */
+function typeFor(contentType) {
+  const [kind] = contentType.split('/');
+  return kind === 'image' ? 'image:thumbnail' : kind === 'audio' ? 'video:transcode' : 'video:full';
+}
+
+/** @param {JobType} type */
+const fieldsOf = (type) => [
+  { name: 'type', label: 'Type', pointer: '/type' },
+  { name: 'source', label: 'Source', hint: 'The key of an object in the source bucket.', pointer: '/source' },
+  { name: 'hash', label: 'Media hash', hint: 'Names the results: letters, digits, and . _ ~ -', pointer: '/hash' },
+  {
+    name: 'options',
+    label: 'Options (JSON)',
+    hint: 'Empty: the defaults. The API reference lists the options of each type.',
+    pointer: '/options',
+  },
+  {
+    name: 'profile',
+    label: 'Profile',
+    hint: 'How its stream is encoded.',
+    pointer: '/X-Profile',
+    hidden: !has('GET /api/profiles') || !streamTypes.includes(type),
+  },
+  {
+    name: 'callback_url',
+    label: 'Webhook address',
+    hint: 'Optional: a signed POST when the job has ended.',
+    pointer: '/callback_url',
+  },
+];
+
+/** @type {Values} */
+const firstValues = {
+  type: 'video:full',
+  source: '',
+  hash: '',
+  options: exampleOf('video:full'),
+  profile: '',
+  callback_url: '',
+};
+
+/** With another type the example of options changes; what a person wrote stays. @param {Values} values @param {JobType} type */
+const withType = (values, type) => ({
+  ...values,
+  type,
+  options: ['', exampleOf(values.type)].includes(values.options.trim()) ? exampleOf(type) : values.options,
+});
+
+/** @param {Values} values @returns {Submission} @throws SyntaxError for options that are not JSON */
+function submissionOf({ type, hash, source, options, callback_url }) {
+  const callback = callback_url.trim();
+  const body = {
+    type,
+    hash: hash.trim(),
+    source: source.trim(),
+    ...(options.trim() === '' ? {} : { options: JSON.parse(options) }),
+    ...(callback === '' ? {} : { callback_url: callback }),
+  };
+  return body;
+}
+
+/** `file`: one that was dropped on the page. @param {{ navigate: (path: string) => void, file: File | null }} props */
+export function SubmitView({ navigate, file }) {
+  const [values, setValues] = useState(firstValues);
+  const fields = fieldsOf(values.type);
+  const form = useForm(fields);
+  const [isSending, setSending] = useState(false);
+  const isTypeChosen = useRef(false);
+  const madeHash = useRef('');
+  const { data: known } = useLoaded(
+    async (signal) => (has('GET /api/profiles') ? await api.profiles(signal) : null),
+    [],
   );
-  const plain = { autocomplete: 'off', spellcheck: 'false' };
-  const fields = {
-    type: field({ label: 'Type', input: type, pointers: ['/type'] }),
-    source: field({
-      label: 'Source',
-      hint: 'The key of an object in the source bucket.',
-      input: h('input', { name: 'source', placeholder: 'uploads/movie.mp4', ...plain }),
-      pointers: ['/source'],
-    }),
-    hash: field({
-      label: 'Media hash',
-      hint: 'Names the results: letters, digits, and . _ ~ -',
-      input: h('input', { name: 'hash', placeholder: 'movie-1', ...plain }),
-      pointers: ['/hash'],
-    }),
-    options: field({
-      label: 'Options (JSON)',
-      hint: 'Empty: the defaults. The API reference lists the options of each type.',
-      input: h('textarea', { name: 'options', rows: 6, class: 'mono', ...plain }),
-      pointers: ['/options'],
-    }),
-    profile: field({
-      label: 'Profile',
-      hint: 'How its stream is encoded.',
-      input: profileChoice(stopping.signal),
-      pointers: ['/X-Profile'],
-    }),
-    callback: field({
-      label: 'Webhook address',
-      hint: 'Optional: a signed POST when the job has ended.',
-      input: h('input', {
-        name: 'callback_url',
-        type: 'url',
-        placeholder: 'https://example.com/hooks/media',
-        ...plain,
-      }),
-      pointers: ['/callback_url'],
-    }),
-  };
-  const all = Object.values(fields);
-  const summary = h('p', { class: 'fault', role: 'alert', hidden: true });
-  const submit = h('button', { type: 'submit', class: 'button primary' }, 'Submit the job');
 
-  let example = '';
-  const showOptions = () => {
-    fields.profile.node.hidden = !has('GET /api/profiles') || !streamTypes.includes(type.value);
-    const { input } = fields.options;
-    // What a person wrote stays.
-    if (input.value.trim() !== '' && input.value !== example) return;
-    const options = optionExamples[type.value];
-    example = Object.keys(options).length === 0 ? '' : JSON.stringify(options, null, 2);
-    input.value = example;
-  };
-  let isTypeChosen = false;
-  type.addEventListener('change', () => {
-    isTypeChosen = true;
-    showOptions();
-  });
-  showOptions();
-
-  const fail = (text, faults = []) => {
-    const rest = showFaults(all, faults);
-    const shown = faults.length > 0 && rest.length === 0 ? 'Correct the marked fields.' : [text, ...rest].join(' ');
-    summary.textContent = shown;
-    summary.hidden = false;
-  };
-  const readBody = () => {
-    const text = fields.options.input.value.trim();
-    const callback = fields.callback.input.value.trim();
-    const options = text === '' ? {} : { options: JSON.parse(text) };
-    return {
-      type: type.value,
-      hash: fields.hash.input.value.trim(),
-      source: fields.source.input.value.trim(),
-      ...options,
-      ...(callback === '' ? {} : { callback_url: callback }),
-    };
-  };
-  const onSubmit = async (event) => {
-    event.preventDefault();
-    summary.hidden = true;
-    showFaults(all, []);
-    let body;
+  const submit = async () => {
+    form.show([]);
+    setSending(true);
     try {
-      body = readBody();
-    } catch (error) {
-      fail('', [{ pointer: '/options', detail: `this is not JSON: ${error.message}` }]);
-      return;
-    }
-    submit.disabled = true;
-    try {
-      const {
-        job_id: id,
-        status,
-        notice,
-      } = await api.submit(body, fields.profile.node.hidden ? '' : fields.profile.input.value);
+      const body = submissionOf(values);
+      const isOfStream = has('GET /api/profiles') && streamTypes.includes(values.type);
+      const { job_id: id, status, ...answer } = await api.submit(body, isOfStream ? values.profile : '');
       announce(status === 'queued' ? 'The job was submitted.' : 'An equal job exists.');
       // Such as: the equal job has another profile than this request names.
-      if (notice) announce(notice.detail);
+      if ('notice' in answer && answer.notice) announce(answer.notice.detail);
       navigate(`/jobs/${id}`);
     } catch (problem) {
-      const isSource = problem.code === 'source_missing' || problem.code === 'source_too_large';
-      fail(problem.message, isSource ? [{ pointer: '/source', detail: problem.message }] : problem.faults);
+      const code = problem instanceof ReelwrightError ? problem.code : '';
+      if (problem instanceof SyntaxError)
+        form.show(
+          [{ pointer: '/options', detail: `this is not JSON: ${problem.message}` }],
+          'The options are not JSON.',
+        );
+      else if (code === 'source_missing' || code === 'source_too_large')
+        form.show([{ pointer: '/source', detail: textOf(problem) }], textOf(problem));
+      else form.refuse(problem);
     } finally {
-      submit.disabled = false;
+      setSending(false);
     }
   };
-
-  let madeHash = '';
-  const onUploaded = (source, { name, type: contentType }) => {
-    fields.source.input.value = source;
-    const hash = fields.hash.input;
-    // The hash of an earlier file would name another media.
-    if (hash.value.trim() === '' || hash.value === madeHash) {
-      madeHash = hashFor(name);
-      hash.value = madeHash;
-    }
-    // A cover needs a video, so audio is a stream alone.
-    const typeOf = { image: 'image:thumbnail', audio: 'video:transcode' };
-    if (!isTypeChosen) type.value = typeOf[contentType.split('/')[0]] ?? 'video:full';
-    showOptions();
-    if (!form.contains(document.activeElement)) submit.focus();
+  const onUploaded = (/** @type {string} */ source, /** @type {File} */ { name, type }) => {
+    const made = hashFor(name);
+    setValues((before) => {
+      // The hash of an earlier file would name another media.
+      const isFree = before.hash.trim() === '' || before.hash === madeHash.current;
+      if (isFree) madeHash.current = made;
+      const typed = isTypeChosen.current ? before : withType(before, typeFor(type));
+      return { ...typed, source, hash: isFree ? made : before.hash };
+    });
+    const element = form.form.current;
+    if (element?.contains(document.activeElement)) return;
+    element?.querySelector('button')?.focus();
   };
-  const upload = has('POST /api/uploads') ? uploadCard({ onUploaded, signal: stopping.signal }) : null;
-  const form = h(
-    'form',
-    { class: 'form', novalidate: true, onsubmit: onSubmit },
-    all.map(({ node }) => node),
-    summary,
-    submit,
-  );
-  const node = h(
-    'div',
-    { class: 'view page narrow' },
-    h('header', { class: 'page-head' }, h('h1', {}, 'Submit a job')),
-    h('div', { class: 'stack' }, upload?.node, card('Job', {}, form)),
-  );
-  if (file) void upload?.take(file);
-  return { node, takeFile: upload?.take, destroy: () => stopping.abort() };
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void submit();
+  };
+  const onInput = (/** @type {Event} */ { target }) => {
+    const isField =
+      target instanceof HTMLInputElement ||
+      target instanceof HTMLSelectElement ||
+      target instanceof HTMLTextAreaElement;
+    if (!isField) return;
+    const { name, value } = target;
+    const type = name === 'type' ? jobTypes.find((each) => each === value) : undefined;
+    if (type !== undefined) isTypeChosen.current = true;
+    setValues((before) => (type === undefined ? { ...before, [name]: value } : withType(before, type)));
+  };
+  return html`<div class="view page narrow">
+    <header class="page-head"><h1>Submit a job</h1></header>
+    <div class="stack">
+      ${has('POST /api/uploads') && h(UploadCard, { onUploaded, file })}
+      ${card(
+        'Job',
+        {},
+        html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit} onInput=${onInput}>
+          ${fields.map(({ name }) => form.field(name, inputOf(name, values, known?.profiles ?? [])))}
+          ${form.summary}
+          <button type="submit" class="button primary" disabled=${isSending}>Submit the job</button>
+        </form>`,
+      )}
+    </div>
+  </div>`;
 }
 
-/** @returns `{node, take(file)}`; a file that is taken ends the upload of another one */
-function uploadCard({ onUploaded, signal }) {
-  const state = h('p', { class: 'soft', role: 'status' }, 'Drop a file anywhere on this page, or choose one.');
-  const bar = h('progress', { class: 'upload-bar', max: 1, value: 0, 'aria-label': 'Upload', hidden: true });
-  const input = h('input', { type: 'file', 'aria-label': 'File to upload', accept: 'video/*,audio/*,image/*' });
-  let upload = new AbortController();
-  const take = async (chosen) => {
-    upload.abort();
+/**
+ * @param {string} name @param {Values} values @param {{ name: string }[]} profiles
+ * @returns {(attributes: Attributes) => VNode}
+ */
+function inputOf(name, values, profiles) {
+  const text =
+    (/** @type {keyof Values} */ key, placeholder = '', type = 'text') =>
+    (/** @type {Attributes} */ attributes) =>
+      html`<input ...${attributes} ...${plainText} type=${type} placeholder=${placeholder} value=${values[key]} />`;
+  if (name === 'source') return text('source', 'uploads/movie.mp4');
+  if (name === 'hash') return text('hash', 'movie-1');
+  if (name === 'callback_url') return text('callback_url', 'https://example.com/hooks/media', 'url');
+  if (name === 'options')
+    return (attributes) =>
+      html`<textarea ...${attributes} ...${plainText} rows="6" class="mono" value=${values.options}></textarea>`;
+  if (name === 'type')
+    return (attributes) =>
+      html`<select ...${attributes} value=${values.type}>
+        ${jobTypes.map((type) => html`<option value=${type}>${type}: ${typeTexts[type]}</option>`)}
+      </select>`;
+  return (attributes) =>
+    html`<select ...${attributes} value=${values.profile}>
+      <option value="">As the rules choose</option>
+      ${profiles.map((profile) => html`<option value=${profile.name}>${profile.name}</option>`)}
+    </select>`;
+}
+
+const firstState = 'Drop a file anywhere on this page, or choose one.';
+
+/**
+ * A file that is taken ends the upload of another one.
+ *
+ * @param {{ onUploaded: (source: string, file: File) => void, file: File | null }} props
+ */
+function UploadCard({ onUploaded, file }) {
+  const signal = useStopping();
+  const upload = useRef(new AbortController());
+  const uploaded = useRef(onUploaded);
+  uploaded.current = onUploaded;
+  const [state, setState] = useState(firstState);
+  const [share, setShare] = useState(/** @type {number | null} */ (null));
+  const [isRunning, setRunning] = useState(false);
+
+  const take = async (/** @type {File} */ chosen) => {
+    upload.current.abort();
     const own = new AbortController();
-    upload = own;
+    upload.current = own;
     const ending = AbortSignal.any([signal, own.signal]);
-    input.disabled = true;
-    bar.hidden = false;
+    setRunning(true);
+    setShare(0);
     const began = Date.now();
-    const onProgress = (share) => {
-      bar.value = share;
-      const rate = (share * chosen.size) / Math.max(0.5, (Date.now() - began) / 1000);
-      state.textContent = `${chosen.name}: ${Math.round(share * 100)} % of ${bytesText(chosen.size)}, ${bytesText(rate)} a second`;
+    const onProgress = (/** @type {number} */ sent) => {
+      if (ending.aborted) return;
+      setShare(sent);
+      const rate = (sent * chosen.size) / Math.max(0.5, (Date.now() - began) / 1000);
+      const done = `${Math.round(sent * 100)} % of ${bytesText(chosen.size)}`;
+      setState(`${chosen.name}: ${done}, ${bytesText(rate)} a second`);
     };
     try {
-      const source = await uploadFile(chosen, { signal: ending, onProgress });
-      state.textContent = `${chosen.name} is uploaded. Check the fields below, then submit the job.`;
-      onUploaded(source, chosen);
+      const { source } = await uploadFile(chosen, { signal: ending, onProgress });
+      if (ending.aborted) return;
+      setState(`${chosen.name} is uploaded. Check the fields below, then submit the job.`);
+      uploaded.current(source, chosen);
     } catch (problem) {
-      const texts = (problem.faults ?? []).map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`);
-      if (!ending.aborted) state.textContent = ['The upload failed.', problem.message, ...texts].join(' ');
+      if (ending.aborted) return;
+      const texts = faultsOf(problem).map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`);
+      setState(['The upload failed.', textOf(problem), ...texts].join(' '));
     } finally {
-      if (upload === own) input.disabled = false;
+      if (upload.current === own) setRunning(false);
     }
   };
-  input.addEventListener('change', () => input.files[0] && void take(input.files[0]));
-  return { node: card('Upload', {}, h('div', { class: 'upload' }, input, bar, state)), take };
+  useEffect(() => {
+    if (file !== null) void take(file);
+  }, [file]);
+  const choose = (/** @type {Event} */ { currentTarget }) => {
+    const chosen = currentTarget instanceof HTMLInputElement ? currentTarget.files?.[0] : undefined;
+    if (chosen !== undefined) void take(chosen);
+  };
+  return card(
+    'Upload',
+    {},
+    html`<div class="upload">
+      <input type="file" aria-label="File to upload" accept="video/*,audio/*,image/*" disabled=${isRunning}
+        onChange=${choose} />
+      <progress class="upload-bar" max="1" value=${share ?? 0} aria-label="Upload" hidden=${share === null}></progress>
+      <p class="soft" role="status">${state}</p>
+    </div>`,
+  );
 }

@@ -1,111 +1,100 @@
-import { api, has } from './api.js';
-import { h } from './dom.js';
+import { api } from './api.js';
+import { html, useLoaded } from './base.js';
 import { bytesText, dateTimeText, secondsText } from './format.js';
-import { card } from './parts.js';
+import { stateOf } from './job-state.js';
+import { card, numbers } from './parts.js';
 
 // Where the time of a job went: its waits, attempts, units and steps, each with a bar on one scale, and what it used.
 
-/** Draws the times of a job into `place`; nothing where the server does not know them. */
-export async function showTimes(place, job, signal) {
-  if (!has('GET /api/jobs/{id}/timeline')) return;
-  const timeline = await api.timeline(job.job_id, signal).catch(() => null);
-  if (timeline === null || signal.aborted) return;
-  place.replaceChildren(...timesOf(timeline));
-}
+/**
+ * @import { ComponentChildren } from 'preact'
+ * @import { ListedJob, Schemas } from '#clients/typescript/src/index.ts'
+ * @typedef {Schemas['JobTimelineAttempt']} Attempt
+ * @typedef {Schemas['JobTimelineAttemptUnit']} Unit
+ * @typedef {{ from: number, ms: number }} Scale
+ * @typedef {{ name: string, note?: string, kind: string, start: number, ms: number, processor?: number | null }} Line
+ */
 
-function timesOf({ accepted_at: accepted, finished_at: finished, attempts, usage }) {
-  if (attempts.length === 0) return [];
+/** @param {{ job: ListedJob }} props */
+export function Times({ job }) {
+  const { data } = useLoaded((signal) => api.timeline(job.job_id, signal), [stateOf(job)]);
+  if (data === null || data.attempts.length === 0) return null;
+  const { accepted_at: accepted, finished_at: finished, attempts, usage } = data;
   const from = Date.parse(accepted);
   const scale = { from, ms: Math.max(1, (finished === null ? Date.now() : Date.parse(finished)) - from) };
-  return [
-    card(
-      'Time and usage',
-      {},
-      usageOf(usage),
-      h(
-        'ol',
-        { class: 'spans' },
-        attempts.flatMap((attempt, index) => {
-          const since = index === 0 ? accepted : attempts[index - 1].ended_at;
-          return [waitOf(since, attempt, index === 0, scale), attemptOf(attempt, scale)];
-        }),
-      ),
-    ),
-  ];
+  const lines = attempts.map((attempt, index) => {
+    const since = index === 0 ? accepted : (attempts[index - 1]?.ended_at ?? null);
+    return [waitOf(since, attempt, index === 0, scale), attemptOf(attempt, scale)];
+  });
+  return card('Time and usage', {}, usageOf(usage), html`<ol class="spans">${lines}</ol>`);
 }
 
+/** @param {Schemas['JobTimelineUsage']} usage */
 function usageOf({ duration_ms: ran, processor_ms: processor, source_bytes: source, result_bytes: result }) {
-  const known = [
+  /** @type {[string, string | null][]} */
+  const all = [
     ['Ran', ran === null ? null : secondsText(ran)],
     ['Processors', processor === null ? null : secondsText(processor)],
     ['Source', source === null ? null : bytesText(source)],
     ['Results', result === null ? null : bytesText(result)],
-  ].filter(([, text]) => text !== null);
-  if (known.length === 0) return null;
-  return h(
-    'dl',
-    { class: 'numbers' },
-    known.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text))),
-  );
+  ];
+  const known = all.filter(([, text]) => text !== null);
+  return known.length === 0 ? null : numbers(known);
 }
 
-/** A line with its bar; `more`: what is below it. */
-function line({ name, note = '', kind, start, ms, processor = null }, scale, ...more) {
-  const share = (value) => `${Math.min(100, Math.max(0, (100 * value) / scale.ms))}%`;
+/** A line with its bar; `more`: what is below it. @param {Line} line @param {Scale} scale @param {ComponentChildren[]} more */
+function lineOf({ name, note = '', kind, start, ms, processor = null }, scale, ...more) {
+  const share = (/** @type {number} */ value) => `${Math.min(100, Math.max(0, (100 * value) / scale.ms))}%`;
   const used = processor === null ? '' : `, ${secondsText(processor)} of processors`;
-  return h(
-    'li',
-    { dataset: { kind } },
-    h('span', {}, name, note === '' ? null : h('span', { class: 'soft' }, ` ${note}`)),
-    h('span', { class: 'took', title: dateTimeText(start) }, `${secondsText(ms)}${used}`),
-    h(
-      'span',
-      { class: 'span', 'aria-hidden': 'true', vars: { '--from': share(start - scale.from), '--share': share(ms) } },
-      h('span', {}),
-    ),
-    ...more,
-  );
+  const place = { '--from': share(start - scale.from), '--share': share(ms) };
+  return html`<li data-kind=${kind}>
+    <span>${name}${note !== '' && html`<span class="soft"> ${note}</span>`}</span>
+    <span class="took" title=${dateTimeText(new Date(start).toISOString())}>${secondsText(ms)}${used}</span>
+    <span class="span" aria-hidden="true" style=${place}><span></span></span>
+    ${more}
+  </li>`;
 }
 
-/** Before an attempt; null where it followed at once, or the attempts before it are not known. */
+/**
+ * Before an attempt; null where it followed at once, or the attempts before it are not known.
+ *
+ * @param {string | null} since @param {Attempt} attempt @param {boolean} isFirst @param {Scale} scale
+ */
 function waitOf(since, { attempt, claimed_at: claimed }, isFirst, scale) {
+  if (since === null || (isFirst && attempt > 1)) return null;
   const [start, ms] = [Date.parse(since), Date.parse(claimed) - Date.parse(since)];
-  if (ms < 1 || (isFirst && attempt > 1)) return null;
-  return line(
-    { name: isFirst ? 'Waited in the queue' : 'Waited for the next attempt', kind: 'wait', start, ms },
-    scale,
-  );
+  if (ms < 1) return null;
+  const name = isFirst ? 'Waited in the queue' : 'Waited for the next attempt';
+  return lineOf({ name, kind: 'wait', start, ms }, scale);
 }
 
+/** @param {Attempt} attempt @param {Scale} scale */
 function attemptOf(attempt, scale) {
   const { claimed_at: claimed, duration_ms: duration, worker, result, code, units, units_left_out: leftOut } = attempt;
   const start = Date.parse(claimed);
   const reason = code === null || code === result ? '' : ` ${result === 'retried' ? 'after' : 'by'} ${code}`;
-  const name = `Attempt ${attempt.attempt} ${result ?? 'runs'}${reason}`;
-  const ms = duration ?? Math.max(0, Date.now() - start);
+  const line = {
+    name: `Attempt ${attempt.attempt} ${result ?? 'runs'}${reason}`,
+    note: worker === null ? '' : `on ${worker}`,
+    kind: result ?? 'runs',
+    start,
+    ms: duration ?? Math.max(0, Date.now() - start),
+    processor: attempt.processor_ms,
+  };
   const steps = units.flatMap((unit) => unit.steps.map((step) => stepOf(unit, step, scale)));
-  return line(
-    {
-      name,
-      note: worker === null ? '' : `on ${worker}`,
-      kind: result ?? 'runs',
-      start,
-      ms,
-      processor: attempt.processor_ms,
-    },
+  return lineOf(
+    line,
     scale,
-    steps.length === 0 ? null : h('ol', { class: 'spans' }, steps),
-    leftOut === 0 ? null : h('p', { class: 'soft' }, `And ${leftOut} more.`),
+    steps.length > 0 && html`<ol class="spans">${steps}</ol>`,
+    leftOut > 0 && html`<p class="soft">And ${leftOut} more.</p>`,
   );
 }
 
-function stepOf(
-  { unit, chunk, pod },
-  { step, started_at: started, duration_ms: ms, processor_ms: processor, code },
-  scale,
-) {
+/** @param {Unit} unit @param {Unit['steps'][number]} step @param {Scale} scale */
+function stepOf({ unit, chunk, pod }, { step, started_at: started, duration_ms: ms, processor_ms, code }, scale) {
   const of = unit === 'chunk' ? `chunk ${chunk === null ? '' : chunk + 1}` : unit === 'finish' ? 'assembly' : '';
-  const note = [of, pod === null ? null : `in ${pod}`, code === null ? null : `failed by ${code}`].filter(Boolean);
+  const notes = [of, pod === null ? '' : `in ${pod}`, code === null ? '' : `failed by ${code}`];
+  const note = notes.filter((text) => text !== '').join(', ');
   const kind = code === null ? 'step' : 'failed';
-  return line({ name: step, note: note.join(', '), kind, start: Date.parse(started), ms, processor }, scale);
+  return lineOf({ name: step, note, kind, start: Date.parse(started), ms, processor: processor_ms }, scale);
 }

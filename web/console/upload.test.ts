@@ -13,18 +13,28 @@ let puts: Put[] = [];
 let openMost = 0;
 let open: Set<object>;
 let calls: string[] = [];
-/** The status that a part is answered with; 0 for none. */
+/** The status that a part is answered with; 0 for none, -1 for no end. */
 let answerOf: (url: string, tries: number) => number;
-let completions: object[] = [];
+let completions: { status?: string; source?: string }[] = [];
 
-class Request extends EventTarget {
+class Sending extends EventTarget {
   status = 0;
+  readonly responseText = '';
   readonly upload = new EventTarget();
   #url = '';
   #isOpen = false;
 
   open(_method: string, url: string): void {
     this.#url = url;
+  }
+
+  getResponseHeader(): null {
+    return null;
+  }
+
+  /** Of Node, which has MD5; browsers send no header with a part. */
+  setRequestHeader(name: string): void {
+    expect(name).toBe('content-md5');
   }
 
   send(piece: Blob): void {
@@ -35,6 +45,7 @@ class Request extends EventTarget {
   }
 
   #answer(text: string): void {
+    this.#url = new URL(this.#url).pathname.slice('/under'.length);
     puts.push({ url: this.#url, text });
     const status = answerOf(this.#url, puts.filter(({ url }) => url === this.#url).length);
     this.upload.dispatchEvent(Object.assign(new Event('progress'), { loaded: 1 }));
@@ -56,24 +67,42 @@ class Request extends EventTarget {
 }
 
 const partsFrom = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, index) => ({ number: from + index, url: `/part/${from + index}` }));
+  Array.from({ length: to - from + 1 }, (_, index) => ({
+    number: from + index,
+    uploaded: false,
+    url: `../under/part/${from + index}`,
+  }));
 
 /** The routes of uploads, which list three parts a page. */
-async function answer(url: URL, { method = 'GET' }: RequestInit): Promise<Response> {
-  const path = url.href.slice('http://reelwright.test/under'.length);
+async function answer({ url, method }: Request): Promise<Response> {
+  const path = url.slice('http://reelwright.test/under'.length);
   calls.push(`${method} ${path}`);
+  if (path.startsWith('/api/jobs')) return Response.json({ jobs: [] });
+  if (path.startsWith('/openapi')) return Response.json({ paths: {} });
   if (method === 'DELETE') return new Response(null, { status: 204 });
-  if (path.endsWith('/complete')) return Response.json(completions.shift());
-  const upload = { upload_id: 'u-1', part_size: partSize, source: 'uploads/u-1/a-b.mp4' };
+  if (path.endsWith('/complete')) {
+    const { status, ...upload } = completions.shift() ?? {};
+    return Response.json({ ...upload, status }, { status: status === 'completed' ? 200 : 202 });
+  }
+  const upload = {
+    upload_id: 'u-1',
+    status: 'open',
+    size: file.size,
+    part_size: partSize,
+    source: 'uploads/u-1/a-b.mp4',
+  };
   if (method === 'POST') return Response.json({ ...upload, parts: partsFrom(1, 3), next_part: 4 });
   return Response.json({ ...upload, parts: partsFrom(4, 5), next_part: null });
 }
 
 async function begin(signal: AbortSignal = new AbortController().signal) {
   vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
-  const { uploadFile } = await import('./upload.js');
+  vi.resetModules();
+  const [{ uploadFile }, { signIn }] = await Promise.all([import('./upload.js'), import('./api.js')]);
+  await signIn('key-1');
+  calls = [];
   const shares: number[] = [];
-  const ended = uploadFile(file, { signal, onProgress: (share: number) => shares.push(share) });
+  const ended = uploadFile(file, { signal, onProgress: (share) => shares.push(share) }).then(({ source }) => source);
   return { ended, shares };
 }
 
@@ -90,7 +119,7 @@ beforeEach(() => {
   answerOf = () => 200;
   completions = [{ status: 'completed', source: 'uploads/u-1/a-b.mp4' }];
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  vi.stubGlobal('XMLHttpRequest', Request);
+  vi.stubGlobal('XMLHttpRequest', Sending);
   vi.stubGlobal('fetch', answer);
 });
 afterEach(() => {
@@ -115,22 +144,32 @@ it('the parts of every page are put, three at once, and the upload is complete w
   ]);
 });
 
-it('a part that is refused or lost is put again, up to four times', async () => {
-  answerOf = (url, tries) => (url === '/part/2' && tries < 4 ? ([503, 0, 500][tries - 1] ?? 200) : 200);
+it('a part that is refused or lost is put again, up to six times', async () => {
+  answerOf = (url, tries) => (url === '/part/2' && tries < 6 ? ([503, 0, 500, 503, 0][tries - 1] ?? 200) : 200);
   const { ended } = await begin();
   expect(await settled(ended)).toMatchObject({ value: 'uploads/u-1/a-b.mp4' });
-  expect(puts.filter(({ url }) => url === '/part/2')).toHaveLength(4);
+  expect(puts.filter(({ url }) => url === '/part/2')).toHaveLength(6);
 });
 
 it('a part that fails for good ends the other parts, and removes the upload', async () => {
-  answerOf = (url) => (url === '/part/2' ? 403 : -1);
+  answerOf = (url) => (url === '/part/2' ? 400 : -1);
   const { ended, shares } = await begin();
-  expect(await settled(ended)).toMatchObject({ reason: { message: 'A part was refused: 403.' } });
+  expect(await settled(ended)).toMatchObject({ reason: { status: 400 } });
   const before = shares.length;
   await vi.advanceTimersByTimeAsync(60_000);
   expect([open.size, shares.length]).toEqual([0, before]);
-  expect(puts.map(({ url }) => url).toSorted()).toEqual(['/part/1', ...Array(4).fill('/part/2'), '/part/3']);
+  expect(puts.map(({ url }) => url).toSorted()).toEqual(['/part/1', '/part/2', '/part/3']);
   expect(calls).toEqual(['POST /api/uploads', 'DELETE /api/uploads/u-1']);
+});
+
+it('an upload that is stopped ends its parts, and is removed', async () => {
+  answerOf = () => -1;
+  const stopping = new AbortController();
+  const { ended } = await begin(stopping.signal);
+  await vi.waitFor(() => expect(puts).toHaveLength(3));
+  stopping.abort();
+  expect(await settled(ended)).toMatchObject({ status: 'rejected' });
+  expect([open.size, calls]).toEqual([0, ['POST /api/uploads', 'DELETE /api/uploads/u-1']]);
 });
 
 it('the hash for a file is what its name allows, and something that no other upload has', async () => {

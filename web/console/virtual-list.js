@@ -1,97 +1,134 @@
-// A list of any length: only the rows in view are elements. Rows have one height, which style.css sets by the window's
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { html } from './base.js';
+
+// A list of jobs of any length: only the rows in view are elements. Rows have one height, which style.css sets by the window's
 // width, so the place of each is arithmetic.
+
+/**
+ * @import { ComponentChildren } from 'preact'
+ * @import { ListedJob } from '#clients/typescript/src/index.ts'
+ */
 
 /** Rows beyond each edge of the view, so that a fast scroll shows no gap. */
 const overscan = 6;
 
-/**
- * @param scroller the element that scrolls; its `--row-height` is the height of a row in pixels
- * @param keyOf an item's identity
- * @param create makes a row of an item; `update` shows a changed item in it
- * @param onRange is called with the first and the last index in view
- */
-export function createVirtualList({ scroller, keyOf, create, update, onRange }) {
-  const sizer = document.createElement('div');
-  sizer.className = 'sizer';
-  scroller.append(sizer);
-  const rows = new Map();
-  let items = [];
-  let frame = 0;
+/** @param {Element} scroller */
+const rowHeightOf = (scroller) => Number.parseFloat(getComputedStyle(scroller).getPropertyValue('--row-height')) || 44;
 
-  const rowHeight = () => Number.parseFloat(getComputedStyle(scroller).getPropertyValue('--row-height')) || 44;
+/** @param {EventTarget | null} target */
+const rowOf = (target) => (target instanceof Element ? target.closest('[aria-rowindex]') : null);
+/** @param {Element} row */
+const indexOf = (row) => Number(row.getAttribute('aria-rowindex')) - 2;
 
-  const draw = () => {
-    frame = 0;
-    const height = rowHeight();
-    sizer.style.height = `${items.length * height}px`;
-    scroller.parentElement?.toggleAttribute('data-scrolls', items.length * height > scroller.clientHeight);
-    const first = Math.max(0, Math.floor(scroller.scrollTop / height) - overscan);
-    const last = Math.min(
-      items.length - 1,
-      Math.ceil((scroller.scrollTop + scroller.clientHeight) / height) + overscan,
+/** The scrolled element, and which rows are in view. @param {number} count */
+function useRange(count) {
+  const scroller = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [range, setRange] = useState({ first: 0, last: -1, height: 44 });
+  const measure = () => {
+    const element = scroller.current;
+    if (element === null) return;
+    const height = rowHeightOf(element);
+    element.parentElement?.toggleAttribute('data-scrolls', count * height > element.clientHeight);
+    const first = Math.max(0, Math.floor(element.scrollTop / height) - overscan);
+    const last = Math.min(count - 1, Math.ceil((element.scrollTop + element.clientHeight) / height) + overscan);
+    setRange((before) =>
+      before.first === first && before.last === last && before.height === height ? before : { first, last, height },
     );
-    const wanted = new Set();
-    for (let index = first; index <= last; index += 1) {
-      const item = items[index];
-      const key = keyOf(item);
-      wanted.add(key);
-      let row = rows.get(key);
-      if (row === undefined) {
-        row = { node: create(item), item };
-        rows.set(key, row);
-        sizer.append(row.node);
-      } else if (row.item !== item) {
-        row.item = item;
-        update(row.node, item);
-      }
-      row.node.style.transform = `translateY(${index * height}px)`;
-      row.node.setAttribute('aria-rowindex', String(index + 2));
-    }
-    for (const [key, { node }] of rows) {
-      // A row with the focus stays, or the keyboard would lose its place.
-      if (wanted.has(key) || node.contains(document.activeElement)) continue;
-      node.remove();
-      rows.delete(key);
-    }
-    onRange(first, last);
   };
-  const schedule = () => (frame ||= requestAnimationFrame(draw));
-
-  scroller.addEventListener('scroll', schedule, { passive: true });
-  const resizing = new ResizeObserver(schedule);
-  resizing.observe(scroller);
-  scroller.addEventListener('keydown', (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const row = event.target.closest('[aria-rowindex]');
-    if (step === undefined || row === null) return;
-    const index = Number(row.getAttribute('aria-rowindex')) - 2 + step;
-    if (index < 0 || index >= items.length) return;
-    event.preventDefault();
-    const [top, height] = [index * rowHeight(), rowHeight()];
-    if (top < scroller.scrollTop) scroller.scrollTop = top;
-    if (top + height > scroller.scrollTop + scroller.clientHeight)
-      scroller.scrollTop = top + height - scroller.clientHeight;
-    draw();
-    rows.get(keyOf(items[index]))?.node.querySelector('a')?.focus({ preventScroll: true });
-  });
-
-  return {
-    /** What is in view stays there when rows come above it. */
-    show(newItems) {
-      const height = rowHeight();
-      const top = Math.floor(scroller.scrollTop / height);
-      const key = scroller.scrollTop > 0 && top < items.length ? keyOf(items[top]) : null;
-      items = newItems;
-      const index = key === null ? -1 : items.findIndex((item) => keyOf(item) === key);
-      if (index > top) {
-        sizer.style.height = `${items.length * height}px`;
-        scroller.scrollTop += (index - top) * height;
-      }
-      schedule();
-    },
-    destroy() {
+  const latest = useRef(measure);
+  latest.current = measure;
+  useEffect(() => {
+    let frame = 0;
+    const schedule = () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => latest.current());
+    };
+    const element = scroller.current;
+    const resizing = new ResizeObserver(schedule);
+    if (element !== null) resizing.observe(element);
+    element?.addEventListener('scroll', schedule, { passive: true });
+    return () => {
+      element?.removeEventListener('scroll', schedule);
       resizing.disconnect();
       cancelAnimationFrame(frame);
-    },
+    };
+  }, []);
+  return { scroller, range, measure };
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {readonly ListedJob[]} props.items
+ * @param {(item: ListedJob) => string} props.keyOf
+ * @param {(item: ListedJob) => ComponentChildren} props.cells
+ * @param {(first: number, last: number) => void} props.onRange is called with the first and the last index in view
+ */
+export function VirtualList({ label, items, keyOf, cells, onRange }) {
+  const { scroller, range, measure } = useRange(items.length);
+  const before = useRef(items);
+  /** The row with the focus stays, or the keyboard would lose its place. */
+  const focused = useRef(/** @type {string | null} */ (null));
+  const wanted = useRef(/** @type {number | null} */ (null));
+
+  // What is in view stays there when rows come above it.
+  useLayoutEffect(() => {
+    const [element, was] = [scroller.current, before.current];
+    before.current = items;
+    if (element !== null && was !== items && element.scrollTop > 0) {
+      const height = rowHeightOf(element);
+      const top = Math.floor(element.scrollTop / height);
+      const item = was[top];
+      const index = item === undefined ? -1 : items.findIndex((each) => keyOf(each) === keyOf(item));
+      if (index > top) element.scrollTop += (index - top) * height;
+    }
+    measure();
+  }, [items]);
+  useEffect(() => onRange(range.first, range.last), [range, items]);
+  useLayoutEffect(() => {
+    if (wanted.current === null) return;
+    const link = scroller.current?.querySelector(`[aria-rowindex="${wanted.current + 2}"] a`);
+    if (!(link instanceof HTMLElement)) return;
+    wanted.current = null;
+    link.focus({ preventScroll: true });
+  });
+
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    const [row, element] = [rowOf(event.target), scroller.current];
+    if (step === 0 || row === null || element === null) return;
+    const index = indexOf(row) + step;
+    if (index < 0 || index >= items.length) return;
+    event.preventDefault();
+    const height = rowHeightOf(element);
+    const bottom = (index + 1) * height - element.clientHeight;
+    element.scrollTop = Math.max(bottom, Math.min(element.scrollTop, index * height));
+    wanted.current = index;
+    const link = element.querySelector(`[aria-rowindex="${index + 2}"] a`);
+    if (link instanceof HTMLElement) link.focus({ preventScroll: true });
+    else measure();
   };
+  const onFocusIn = (/** @type {FocusEvent} */ { target }) => {
+    const row = rowOf(target);
+    const item = row === null ? undefined : items[indexOf(row)];
+    focused.current = item === undefined ? null : keyOf(item);
+    wanted.current = null;
+  };
+  const onFocusOut = () => {
+    focused.current = null;
+  };
+
+  const shown = items.slice(range.first, range.last + 1).map((item, index) => ({ item, index: range.first + index }));
+  const kept = focused.current === null ? -1 : items.findIndex((item) => keyOf(item) === focused.current);
+  const keptItem = kept < range.first || kept > range.last ? items[kept] : undefined;
+  if (keptItem !== undefined) shown.push({ item: keptItem, index: kept });
+  return html`<div ref=${scroller} class="rows" role="rowgroup" tabindex="0" aria-label=${label}
+    onKeyDown=${onKeyDown} onFocusIn=${onFocusIn} onFocusOut=${onFocusOut}>
+    <div class="sizer" style=${{ height: `${items.length * range.height}px` }}>
+      ${shown.map(
+        ({ item, index }) => html`<div key=${keyOf(item)} class="row" role="row" aria-rowindex=${index + 2}
+          style=${{ transform: `translateY(${index * range.height}px)` }}>${cells(item)}</div>`,
+      )}
+    </div>
+  </div>`;
 }

@@ -1,0 +1,68 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { textOf } from './api.js';
+import { html } from './base.js';
+
+// Short messages, and questions before an action that cannot be taken back.
+
+/**
+ * @typedef {{ text: string, kind: 'info' | 'fault', number: number }} Toast
+ * @typedef {{ title: string, text: string, action: string, isDangerous?: boolean }} Question
+ * @typedef {Question & { resolve: (isConfirmed: boolean) => void }} OpenQuestion
+ */
+
+const toastMs = 6000;
+let toasts = 0;
+/** @type {(toast: Toast) => void} */
+let show = () => undefined;
+/** @type {(question: OpenQuestion) => void} */
+let ask = () => undefined;
+
+/** A short message that screen readers read out too, and that disappears. @param {string} text */
+export function announce(text, kind = /** @type {'info' | 'fault'} */ ('info')) {
+  toasts += 1;
+  show({ text, kind, number: toasts });
+}
+
+/** @param {unknown} problem */
+export const announceProblem = (problem) => announce(textOf(problem), 'fault');
+
+/** Whether a person confirms. @param {Question} question @returns {Promise<boolean>} */
+export const confirmation = (question) => new Promise((resolve) => ask({ ...question, resolve }));
+
+/** Answers an open question with no: its view is left. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll('dialog')) dialog.close();
+}
+
+export function Toasts() {
+  const [shown, setShown] = useState(/** @type {readonly Toast[]} */ ([]));
+  show = (toast) => {
+    setShown((before) => [...before, toast]);
+    setTimeout(() => setShown((before) => before.filter((each) => each !== toast)), toastMs);
+  };
+  return html`<div id="toasts" role="status" aria-live="polite">
+    ${shown.map(({ text, kind, number }) => html`<p key=${number} class="toast" data-kind=${kind}>${text}</p>`)}
+  </div>`;
+}
+
+export function Dialog() {
+  const [question, setQuestion] = useState(/** @type {OpenQuestion | null} */ (null));
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  ask = setQuestion;
+  useEffect(() => dialog.current?.showModal(), [question]);
+  if (question === null) return null;
+  const { title, text, action, isDangerous = false, resolve } = question;
+  const end = () => {
+    resolve(dialog.current?.returnValue === 'confirmed');
+    setQuestion(null);
+  };
+  const confirm = () => dialog.current?.close('confirmed');
+  return html`<dialog ref=${dialog} class="dialog" aria-labelledby="confirm-title" onClose=${end}>
+    <h2 id="confirm-title">${title}</h2>
+    <p>${text}</p>
+    <div class="actions">
+      <button type="button" class="button" onClick=${() => dialog.current?.close()}>Keep it</button>
+      <button type="button" class=${`button ${isDangerous ? 'danger' : 'primary'}`} onClick=${confirm}>${action}</button>
+    </div>
+  </dialog>`;
+}
