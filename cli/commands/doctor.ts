@@ -29,18 +29,28 @@ export const doctor: Command = {
     const ground = new Ground({ env, flags: mode === undefined ? [] : [`--mode=${mode}`], callbackUrls, signal });
     try {
       const results = await runChecks(checks, ground, (result) => {
-        if (!output.isJson) output.result(null, textOf(result), badges[result.status]);
+        if (!output.isJson && !isExplained(result)) output.result(null, textOf(result), badges[result.status]);
       });
       const faults = results.filter(({ status }) => status === 'fault');
       const isHealthy = faults.length === 0;
       if (output.isJson) output.result({ healthy: isHealthy, checks: results }, '');
-      else output.note(isHealthy ? 'no fault was found' : `faults: ${faults.map(({ name }) => name).join(', ')}`);
+      else if (results.some(isExplained)) output.result(null, explained(results), badges.skipped);
+      if (!output.isJson)
+        output.note(isHealthy ? 'no fault was found' : `faults: ${faults.map(({ name }) => name).join(', ')}`);
       return isHealthy ? 0 : exitCode('unhealthy');
     } finally {
       await ground.close();
     }
   },
 };
+
+/** Whether a check was skipped because of an earlier fault. */
+const isExplained = ({ reason }: CheckResult) => reason?.startsWith('needs ') === true;
+
+function explained(results: readonly CheckResult[]): string {
+  const names = results.filter(isExplained).map(({ name }) => name);
+  return `${names.length} checks that say nothing before these faults are gone: ${names.join(', ')}`;
+}
 
 const badges: Readonly<Record<CheckResult['status'], Badge>> = {
   ok: { colour: 'green', word: 'ok     ' },

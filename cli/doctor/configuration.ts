@@ -13,9 +13,9 @@ const configuration: Check = {
   run: async ({ loaded }) =>
     'faults' in loaded
       ? loaded.faults.map((each) => {
+          const page = 'docs/reference/configuration.md';
           const variable = /^[A-Z][A-Z0-9_]+/.exec(each)?.[0];
-          const page = 'docs/reference/configuration.md says what it takes';
-          return fault(each, variable === undefined ? page : `set ${variable}; ${page}`);
+          return fault(each, variable === undefined ? page : `set ${variable}: ${page}`);
         })
       : [],
 };

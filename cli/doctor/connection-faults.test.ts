@@ -11,6 +11,8 @@ it.each([
   ['a timeout that has no code', new Error('timeout expired'), 'does not answer'],
   ['an expired certificate', withCode('CERT_HAS_EXPIRED'), 'TLS certificate has expired'],
   ['a certificate of another host', withCode('ERR_TLS_CERT_ALTNAME_INVALID'), 'for another host'],
+  ['an answer in HTTP to Redis', new Error('Unknown RESP type 72 "H". Please report this.'), 'another program'],
+  ['an answer in HTTP to PostgreSQL', new Error('received invalid response: 48'), 'another program'],
   ['an unknown authority', withCode('UNABLE_TO_GET_ISSUER_CERT_LOCALLY'), 'of an unknown authority'],
 ])('%s is explained', (_, error, what) => {
   expect(connectionFault(error, 'X_URL')?.fault).toContain(`X_URL: `);

@@ -8,6 +8,9 @@ interface Row {
   readonly remedy: string;
 }
 
+/** Stands for an answer that is of no server of this kind. */
+const anotherProgram = 'ANOTHER_PROGRAM';
+
 const rows: readonly Row[] = [
   {
     codes: ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NONAME'],
@@ -27,7 +30,12 @@ const rows: readonly Row[] = [
   {
     codes: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
     what: 'it closes the connection',
-    remedy: 'look at its log: it may expect TLS, or refuse this address',
+    remedy: 'look whether another program listens there, and at its log: it may expect TLS, or refuse this address',
+  },
+  {
+    codes: [anotherProgram],
+    what: 'another program listens there',
+    remedy: 'correct host and port',
   },
   {
     codes: ['CERT_HAS_EXPIRED'],
@@ -74,11 +82,15 @@ function codesOf(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 8) return [];
   const { code, errors = [] } = error as { code?: unknown; errors?: readonly unknown[] };
   const isTimeout = /\btime(?:d )?out\b|exceeded its deadline|ETIMEDOUT/i.test(error.message);
+  const isOther = /Unknown RESP type|invalid response: |Protocol error, got|Parse Error|Deserialization error/i.test(
+    error.message,
+  );
   return [
     ...(typeof code === 'string' ? [code] : []),
     error.name,
     ...[error.cause, ...errors].flatMap((inner) => codesOf(inner, depth + 1)),
     ...(isTimeout ? ['TimeoutError'] : []),
+    ...(isOther ? [anotherProgram] : []),
   ];
 }
 

@@ -106,6 +106,13 @@ describe('modes', () => {
     expect(load({ ...whole, MODE: 'server' }).mode).toBe('server');
   });
 
+  it('a required variable that is missing and set by a similar name is one fault that names both', () => {
+    const { DATABASE_URL: url = '', ...rest } = whole;
+    expect(faultsOf({ ...rest, DATABSE_URL: url })).toEqual([
+      'DATABASE_URL: is required; DATABSE_URL is set: rename it if it is meant',
+    ]);
+  });
+
   it('an unknown mode and an unknown flag are faults', () => {
     const wrongMode = 'MODE: expected one of all, server, worker';
     expect(faultsOf({ ...whole, MODE: 'both' })).toEqual([wrongMode]);
@@ -242,6 +249,9 @@ describe('faults', () => {
     expect(faultsOf({ ...whole, MEDIA_PROFILES: 'profiles: { small: { crf: 99, fps: 30 } }' })).toEqual([
       'MEDIA_PROFILES: /profiles/small/crf: must be at most 40',
       expect.stringContaining('MEDIA_PROFILES: /profiles/small/fps: is not a known field'),
+    ]);
+    expect(faultsOf({ ...whole, MEDIA_PROFILES: 'profiles.yaml' })).toEqual([
+      'MEDIA_PROFILES: holds a text and no profiles; to name a file, set MEDIA_PROFILES_FILE',
     ]);
     expect(faultsOf({ ...whole, MEDIA_PROFILES: '{' })[0]).toMatch(/^MEDIA_PROFILES: expected YAML: /);
   });

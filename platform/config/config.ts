@@ -72,7 +72,9 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...kubernetes.faults,
     ...equalSecrets(read.values),
   ];
-  if (faults.length > 0 || !('settings' in source) || !('settings' in media)) return { faults };
+  const misspelt = misspeltVariables(env, knownNames);
+  if (faults.length > 0 || !('settings' in source) || !('settings' in media))
+    return { faults: faults.map((each) => withMisspelt(each, misspelt)) };
   if (!('uploads' in uploads) || !('imports' in imports)) return { faults };
   const hasKeys = {
     source: source.settings?.s3?.keys !== undefined,
@@ -92,7 +94,13 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     media: roles?.has('worker') === true ? media.settings : withoutWork(media.settings),
   };
   // A process that has a source store requires `REDIS_URL` as well.
-  return { config: config as Config | DeliveryConfig, misspelt: misspeltVariables(env, knownNames) };
+  return { config: config as Config | DeliveryConfig, misspelt };
+}
+
+/** A variable that is missing was perhaps meant by another name. */
+function withMisspelt(fault: string, misspelt: readonly MisspeltVariable[]): string {
+  const given = misspelt.find(({ nearest }) => fault === `${nearest}: is required`);
+  return given === undefined ? fault : `${fault}; ${given.variable} is set: rename it if it is meant`;
 }
 
 /** Servers read no working object, and need no right on the bucket that has them. */

@@ -6,6 +6,8 @@ import { readYaml } from './yaml-document.ts';
 function read(text: string): { readonly profiles?: MediaProfiles; readonly faults: string[] } {
   const written = readYaml(text);
   if ('faults' in written) return written;
+  if (typeof written.document === 'string')
+    return { faults: ['holds a text and no profiles; to name a file, set MEDIA_PROFILES_FILE'] };
   const { data, error } = mediaProfilesSchema.safeParse(written.document, { error: explain });
   if (data !== undefined) return { profiles: data, faults: [] };
   return { faults: faultsOf(error).map(({ pointer, detail }) => `${pointer}: ${detail}`) };
