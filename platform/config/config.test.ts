@@ -107,7 +107,7 @@ describe('modes', () => {
   });
 
   it('a required variable that is missing and set by a similar name is one fault that names both', () => {
-    const { DATABASE_URL: url = '', ...rest } = whole;
+    const { DATABASE_URL: url, ...rest } = whole;
     expect(faultsOf({ ...rest, DATABSE_URL: url })).toEqual([
       'DATABASE_URL: is required; DATABSE_URL is set: rename it if it is meant',
     ]);
