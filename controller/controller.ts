@@ -12,7 +12,6 @@ import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
 import { ProcessExecutor } from './process/process-executor.ts';
 import { cleanupTask } from './upkeep/cleanup.ts';
-import { cleanupGraceMs, dueDelays } from './upkeep/due-delays.ts';
 import { dueGaugesTask } from './upkeep/due-gauges.ts';
 import { mediaDeletionTask } from './upkeep/media-deletion.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
@@ -100,11 +99,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     }),
     ...bringInComponents(dependencies),
     periodicComponent({ ...rolloutTask({ ...dependencies, isStorageAway }), everyMs: rolloutsEveryMs, log }),
-    periodicComponent({
-      ...dueGaugesTask({ ...dependencies, delays: dueDelays(config) }),
-      everyMs: gaugesEveryMs,
-      log,
-    }),
+    periodicComponent({ ...dueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     periodicComponent({ ...rolloutGaugesTask(dependencies), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
@@ -163,6 +158,8 @@ const rolloutsEveryMs = 1_000;
 const uploadExpiryEveryMs = 60_000;
 const importCleanupEveryMs = 10_000;
 const cleanupEveryMs = 10 * 60_000;
+/** Far longer than a worker that lost a job can still be writing for it. */
+const cleanupGraceMs = 60 * 60_000;
 
 function processExecutorOf(dependencies: ExecutorDependencies): ProcessExecutor {
   const { config, runner, randomUuid } = dependencies;

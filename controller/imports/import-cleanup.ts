@@ -3,7 +3,7 @@ import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
-import { workThrough } from '../upkeep/due-rows.ts';
+import { dueTask } from '../upkeep/due-rows.ts';
 
 interface CleanupDependencies {
   readonly rows: ImportStore;
@@ -12,19 +12,12 @@ interface CleanupDependencies {
 }
 
 /** Removes what failed and cancelled imports stored. */
-export function importCleanupTask(dependencies: CleanupDependencies): PeriodicTask {
-  return { name: 'import cleanup', work: (signal) => cleanUpImports(dependencies, signal) };
-}
-
-/** One round of it. An import that cannot be removed now is due again later. */
-export async function cleanUpImports(dependencies: CleanupDependencies, signal: AbortSignal): Promise<void> {
-  const { rows, bucket, log } = dependencies;
-  await workThrough({
+export function importCleanupTask({ rows, bucket, log }: CleanupDependencies): PeriodicTask {
+  return dueTask('import cleanup', {
     claim: (limit) => rows.claimToCleanUp(limit),
     handle: (row) => removeParts(bucket, row),
     mark: (imports) => rows.markCleanedUp(imports.map(({ id }) => id)),
     media: bucket.objects,
     onFailure: ({ id }, error) => log.warn({ err: error, import_id: id }, 'import not removed'),
-    signal,
   });
 }

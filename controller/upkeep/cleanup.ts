@@ -14,7 +14,7 @@ import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-stor
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { workThrough } from './due-rows.ts';
+import { dueTask } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused } from './remove-objects.ts';
 
@@ -45,16 +45,13 @@ type ClaimedJob = JobToCleanUp & { readonly named: ReadonlySet<string> | null };
  */
 export function cleanupTask(dependencies: CleanupDependencies): PeriodicTask {
   const { cleanup, media, log } = dependencies;
-  const work = (signal: AbortSignal) =>
-    workThrough<ClaimedJob>({
-      claim: (limit) => claimJobs(limit, dependencies),
-      handle: (job) => cleanUp(job, dependencies),
-      mark: (jobs) => cleanup.markSwept(jobs.map(({ jobId }) => jobId)),
-      onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'job cleanup failed'),
-      media,
-      signal,
-    });
-  return { name: 'cleanup', work };
+  return dueTask('cleanup', {
+    claim: (limit) => claimJobs(limit, dependencies),
+    handle: (job) => cleanUp(job, dependencies),
+    mark: (jobs) => cleanup.markSwept(jobs.map(({ jobId }) => jobId)),
+    onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'job cleanup failed'),
+    media,
+  });
 }
 
 async function claimJobs(limit: number, { cleanup, graceMs }: CleanupDependencies): Promise<ClaimedJob[]> {

@@ -1,4 +1,5 @@
 import { pause } from '#platform/lifecycle/backoff.ts';
+import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 
 /** Rows that become due, such as jobs to clean up. */
@@ -9,7 +10,7 @@ export interface DueRows<Row> {
    * Works on one row. Returns the keys of objects that are the row's alone, to be deleted before it is marked; null
    * when nothing more can be done for now. A row that is not marked is due again later.
    */
-  readonly handle: (row: Row) => Promise<readonly string[] | null>;
+  readonly handle: (row: Row, signal: AbortSignal) => Promise<readonly string[] | null>;
   /** Notes that the work on these rows is done. */
   readonly mark?: (rows: readonly Row[]) => Promise<unknown>;
   readonly onFailure: (row: Row, error: unknown) => unknown;
@@ -47,6 +48,11 @@ export async function workThrough<Row>(due: DueRows<Row>): Promise<void> {
     goesOn = rows.length === pageSize && failuresInARow < failuresMax;
     if (goesOn) await pause(Math.max(0, nextPageAtMs - performance.now()), signal);
   }
+}
+
+/** A task whose rounds work through the rows of a kind. */
+export function dueTask<Row>(name: string, rows: Omit<DueRows<Row>, 'signal'>): PeriodicTask {
+  return { name, work: (signal) => workThrough({ ...rows, signal }) };
 }
 
 /** Repeats what changes or deletes at most `limit` rows, and returns how many, until fewer are left. */
@@ -108,7 +114,7 @@ async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<num
   const handleRest = async () => {
     for (const row of rest) {
       if (signal.aborted) return;
-      const keys = await settle(row, handle(row));
+      const keys = await settle(row, handle(row, signal));
       if (keys !== null) handled.push({ row, keys });
     }
   };

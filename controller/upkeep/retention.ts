@@ -6,7 +6,7 @@ import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fenc
 import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { workThrough } from './due-rows.ts';
+import { dueTask } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 import { currentRevision, removeAllButLast, removeUnused, type SharedObjects } from './remove-objects.ts';
 
@@ -33,30 +33,26 @@ export interface RetentionDependencies {
 export function retentionTasks(dependencies: RetentionDependencies): PeriodicTask[] {
   const { retention, media, log, jobRetentionMs, revisionRetentionMs } = dependencies;
   const tasks: PeriodicTask[] = [];
-  if (revisionRetentionMs !== null) {
-    const work = (signal: AbortSignal) =>
-      workThrough<ExpiredJob>({
+  if (revisionRetentionMs !== null)
+    tasks.push(
+      dueTask('revision retention', {
         claim: (limit) => retention.claimReplaced({ retentionMs: revisionRetentionMs, limit }),
         handle: (job) => removeReplaced(job, revisionRetentionMs, dependencies),
         mark: (jobs) => retention.markRevisionsDeleted(jobs.map(({ jobId }) => jobId)),
         onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'replaced stream not removed'),
         media,
-        signal,
-      });
-    tasks.push({ name: 'revision retention', work });
-  }
-  if (jobRetentionMs !== null) {
-    const work = (signal: AbortSignal) =>
-      workThrough<OldJob>({
+      }),
+    );
+  if (jobRetentionMs !== null)
+    tasks.push(
+      dueTask('job retention', {
         claim: (limit) => retention.claimOld({ retentionMs: jobRetentionMs, limit }),
         handle: (job) => removeOld(job, dependencies),
         mark: (jobs) => retention.deleteJobs(jobs.map(({ jobId }) => jobId)),
         onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'old job not deleted'),
         media: { delete: (keys) => deleteUnheld(keys, dependencies) },
-        signal,
-      });
-    tasks.push({ name: 'job retention', work });
-  }
+      }),
+    );
   return tasks;
 }
 

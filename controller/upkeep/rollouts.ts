@@ -1,6 +1,6 @@
 import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
 import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
-import { inPages, workThrough } from './due-rows.ts';
+import { dueTask, inPages } from './due-rows.ts';
 import type { PeriodicTask } from '#platform/lifecycle/periodic-component.ts';
 
 /** How long the items of an ended rollout stay; its row and its counts stay for good. */
@@ -12,22 +12,19 @@ const retryMs = 5_000;
 /** Works on the rollouts that are due, each by one worker at a time. */
 export function rolloutTask(dependencies: RolloutDependencies): PeriodicTask {
   const { rollouts, log } = dependencies;
-  const work = (signal: AbortSignal) =>
-    workThrough({
-      claim: (limit) => rollouts.claim(limit),
-      handle: async ({ id }) => {
-        await advanceRollout(id, dependencies, signal);
-        await rollouts.defer(id, nextRoundMs);
-        return null;
-      },
-      onFailure: ({ id }, error) => {
-        log.warn({ err: error, rollout_id: id, retry_in_ms: retryMs }, 'rollout round failed');
-        return rollouts.defer(id, retryMs);
-      },
-      pageSize: 1,
-      signal,
-    });
-  return { name: 'rollouts', work };
+  return dueTask('rollouts', {
+    claim: (limit) => rollouts.claim(limit),
+    handle: async ({ id }, signal) => {
+      await advanceRollout(id, dependencies, signal);
+      await rollouts.defer(id, nextRoundMs);
+      return null;
+    },
+    onFailure: ({ id }, error) => {
+      log.warn({ err: error, rollout_id: id, retry_in_ms: retryMs }, 'rollout round failed');
+      return rollouts.defer(id, retryMs);
+    },
+    pageSize: 1,
+  });
 }
 
 /** Forgets the items of rollouts that ended long ago. */

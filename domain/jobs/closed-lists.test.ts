@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { dueKinds, dueStates } from '../work/due.ts';
 import { noticeSchema } from './notice.ts';
 import { poolOfQueue, queueNames } from './routing.ts';
 import { activeStatuses, callbackStatuses, jobStatuses, jobStatusSchema } from './status.ts';
@@ -25,4 +26,12 @@ it('C21.24: what `callback_status` may be', () => {
 it('C10.14: the queues, and the pool of each, whose name Kubernetes accepts', () => {
   expect(queueNames).toEqual(['default', 'video:large']);
   expect(queueNames.map((name) => poolOfQueue[name])).toEqual(['default', 'video-large']);
+});
+
+it('the labels of `svc_due_work`', () => {
+  expect(dueStates).toEqual(['due', 'late']);
+  const jobs = 'cleanup revision_retention job_retention media_expiry media_deletion';
+  const files = 'upload_expiry upload_removal upload_retention import import_removal import_retention';
+  const others = 'rollout webhook purge_event_retention bucket_event_retention lapsed_lease missing_ticket';
+  expect(dueKinds.join(' ')).toBe([jobs, files, others].join(' '));
 });

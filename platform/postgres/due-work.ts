@@ -1,4 +1,4 @@
-import { type DueKind, dueKinds, type DueState, dueWork } from '#domain/work/due.ts';
+import { type DueKind, dueKinds, type DueState, lateAfterMs } from '#domain/work/due.ts';
 import type { Database } from './database.ts';
 import { type DueRows, dueRowsOf } from './due-kinds.ts';
 
@@ -111,7 +111,7 @@ const countOf = (kind: DueKind, index: number) => {
   const delay = `($1::float8[])[${index + 1}]`;
   return `
     select '${kind}' as kind, count(*)::int as due,
-      (count(*) filter (where since <= now() - (${delay} + ${dueWork[kind].lateAfterMs}) * interval '1 ms'))::int as late
+      (count(*) filter (where since <= now() - (${delay} + ${lateAfterMs[kind]}) * interval '1 ms'))::int as late
     from (
       select ${dueAt} as since from ${table} where ${where} and ${dueAt} <= now() - ${delay} * interval '1 ms'
       order by ${dueAt} limit ${countedMax}

@@ -5,7 +5,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { interceptWrites } from '#platform/external-writes/external-write.ts';
 import type { ImportLease } from '#platform/postgres/import-store.ts';
 import type { Multipart } from '#platform/storage/multipart-store.ts';
-import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
+import { importCleanupTask } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Answer, sendFile } from '../../testing/file-server.ts';
 import {
@@ -78,7 +78,7 @@ describe.each(Object.entries(stores))('attempts at an import to a %s', (kind, ne
     await api.bucket.objects.put(begun.source, "another's", { contentType: 'text/plain' });
     response.end(file.subarray(500));
     expect((await reached(api, begun.import_id, 'failed')).error).toMatchObject({ code: 'key_exists' });
-    await cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
+    await importCleanupTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     expect((await stored(api, begun.source))?.toString()).toBe("another's");
   });
 });
@@ -108,7 +108,7 @@ describe('an import that is cancelled while its object is made', () => {
   afterAll(() => api.close());
   afterEach(() => interceptWrites((_write, send) => send()));
 
-  const cleanUp = () => cleanUpImports({ ...api, log: api.d.log }, new AbortController().signal);
+  const cleanUp = () => importCleanupTask({ ...api, log: api.d.log }).work(new AbortController().signal);
   const due = (id: string) => api.d.database.pool.query('update imports set due_at = now() where id = $1', [id]);
   const dueInMinutes = async (id: string) => {
     const query = 'select extract(epoch from due_at - now()) / 60 as minutes, cleaned_up_at from imports where id = $1';
@@ -268,7 +268,7 @@ describe('what an earlier attempt left', () => {
       await api.bucket.objects.put(of.key, fileOf(999), { contentType: 'video/mp4' });
     });
     expect((await reached(api, id, 'failed')).error).toMatchObject({ code: 'key_exists' });
-    await cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
+    await importCleanupTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     expect(await stored(api, source)).toHaveLength(999);
     expect(server.requests).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importErrors } from '#domain/imports/import.ts';
-import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
+import { importCleanupTask } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { sendFile } from '../../testing/file-server.ts';
 import { olderApiKey, startApi } from './api-under-test.ts';
@@ -101,7 +101,7 @@ describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
     const row = { id, keyId: 'other', url: `${server.url}/a.mp4`, name: 'a.mp4', source, sha256: null };
     await api.rows.insert({ ...row, partSizeBytes: partBytes }, { openMax: 10, waitMsMax: 60_000 });
     expect((await reached(api, id, 'failed')).error.code).toBe('key_exists');
-    await cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
+    await importCleanupTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     expect((await stored(api, source))?.toString()).toBe("another's");
     expect(server.requests).toEqual([]);
   });
@@ -126,7 +126,7 @@ describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
     expect(await find(api, begun.import_id)).toMatchObject({ status: 'cancelled', error: null });
     expect(await isOpen.promise).toBe(false);
     const cleanUp = () =>
-      cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
+      importCleanupTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     await until(
       async () => cleanUp().then(() => isNothingLeft(api, begun.import_id)),
       (isLeft) => isLeft,

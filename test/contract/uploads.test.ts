@@ -10,7 +10,7 @@ import type { StorageSettings } from '#platform/config/storage-settings.ts';
 import { interceptWrites } from '#platform/external-writes/external-write.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
-import { expireUploads } from '../../controller/upkeep/upload-expiry.ts';
+import { uploadExpiryTask } from '../../controller/upkeep/upload-expiry.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { type Answer, type ApiUnderTest, newStorage, olderApiKey, startApi } from './api-under-test.ts';
 
@@ -226,7 +226,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     await api.d.database.pool.query(`update uploads set expires_at = now() - interval '1 s' where id = $1`, [
       begun.upload_id,
     ]);
-    await expireUploads({ rows: api.rows, bucket: api.bucket, log: api.d.log, signal: new AbortController().signal });
+    await uploadExpiryTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     expect((await find(api, begun.upload_id)).json).toMatchObject({ status: 'expired', parts: [] });
     const refused = await complete(api, begun.upload_id);
     expect([refused.status, refused.json.code]).toEqual([409, 'upload_conflict']);
@@ -298,7 +298,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     await api.d.database.pool.query(`update uploads set expires_at = now() - interval '1 s' where id = $1`, [
       left.upload_id,
     ]);
-    await expireUploads({ rows: api.rows, bucket: api.bucket, log: api.d.log, signal: new AbortController().signal });
+    await uploadExpiryTask({ rows: api.rows, bucket: api.bucket, log: api.d.log }).work(new AbortController().signal);
     expect((await put(begun.parts[0], file, begun.part_size)).status).toBeGreaterThanOrEqual(400);
     expect((await find(api, left.upload_id)).json.status).toBe('expired');
   });

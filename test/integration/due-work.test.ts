@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { dueKinds, type DueKind, dueWork } from '#domain/work/due.ts';
+import { dueKinds, type DueKind, lateAfterMs } from '#domain/work/due.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { dueRowsOf } from '#platform/postgres/due-kinds.ts';
@@ -197,7 +197,7 @@ describe.skipIf(!inject('postgres'))('due work', () => {
     });
 
     it('svc_due_work counts rows that are due and those that are late', async () => {
-      await insert(2, dueWork[kind].lateAfterMs + minuteMs);
+      await insert(2, lateAfterMs[kind] + minuteMs);
       await insert(3, minuteMs);
       await insert(1, -60 * minuteMs);
       const delays = Object.fromEntries(dueKinds.map((each) => [each, each === kind ? delayMs : null])) as DueDelays;

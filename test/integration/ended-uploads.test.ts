@@ -8,9 +8,9 @@ import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
-import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
+import { importCleanupTask } from '../../controller/imports/import-cleanup.ts';
 import { oldRowsTasks } from '../../controller/upkeep/old-rows.ts';
-import { expireUploads } from '../../controller/upkeep/upload-expiry.ts';
+import { uploadExpiryTask } from '../../controller/upkeep/upload-expiry.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 
 // What ended uploads and imports stored is removed, also while some of it cannot be.
@@ -55,12 +55,12 @@ const tables = {
   uploads: {
     columns: 'id, key_id, name, source, size_bytes, part_size_bytes, status, expires_at',
     values: `gen_random_uuid(), 'key', 'a.mp4', source, 10, 10, 'aborted', now()`,
-    round: () => expireUploads({ rows: new UploadStore(database), bucket: withStuckKeys(), log, signal }),
+    round: () => uploadExpiryTask({ rows: new UploadStore(database), bucket: withStuckKeys(), log }).work(signal),
   },
   imports: {
     columns: 'id, key_id, url, name, source, part_size_bytes, status, multipart_id, deadline_at',
     values: `gen_random_uuid(), 'key', 'https://a', 'a.mp4', source, 10, 'cancelled', 'parts', now()`,
-    round: () => cleanUpImports({ rows: new ImportStore(database), bucket: withStuckKeys(), log }, signal),
+    round: () => importCleanupTask({ rows: new ImportStore(database), bucket: withStuckKeys(), log }).work(signal),
   },
 } as const;
 

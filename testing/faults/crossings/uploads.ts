@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beginUpload } from '#jobs/uploads/begin.ts';
 import { completeUpload } from '#jobs/uploads/complete.ts';
 import { deleteUpload } from '#jobs/uploads/remove.ts';
-import { expireUploads } from '../../../controller/upkeep/upload-expiry.ts';
+import { uploadExpiryTask } from '../../../controller/upkeep/upload-expiry.ts';
 import type { Scene } from './callers.ts';
 
 // Uploads that are completed and deleted at the same instant.
@@ -58,7 +58,7 @@ export class Uploads {
   async violations(): Promise<string[]> {
     const { ground } = this.#scene;
     const { rows, bucket, log } = this.#dependencies;
-    await expireUploads({ rows, bucket, log, signal: new AbortController().signal });
+    await uploadExpiryTask({ rows, bucket, log }).work(new AbortController().signal);
     const violations: string[] = [];
     for (const { id, source, completed, deleted } of this.#answers) {
       const isThere = (await ground.source.head(source)) !== null;
