@@ -26,8 +26,6 @@ export async function openApiExamples(): Promise<string> {
     created: shownAfter('## Submit a job'),
     job: shownAfter('## Follow a job'),
     error: shownAfter('This job fails'),
-    retry: shownAfter('/retry" -H'),
-    rerun: shownAfter('/rerun" -H'),
     problem: shownAfter('## Refused requests'),
   };
   const config = await resolveConfig(fileURLToPath(examplesFile));

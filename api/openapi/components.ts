@@ -12,6 +12,8 @@ import { answers, bodies } from '#platform/http/route-doc.ts';
 // component, and some (openapi-python-client) make no class at all of a union whose members have no names.
 
 type Json = Record<string, unknown>;
+/** The components of the document, by name. */
+export type Components = Readonly<Record<string, Readonly<Json>>>;
 type Direction = 'input' | 'output';
 
 const addressOf = (name: string) => `#/components/schemas/${name}`;

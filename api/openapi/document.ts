@@ -3,9 +3,10 @@ import type { RequestErrorCode } from '#domain/errors.ts';
 import { requestErrors } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { DocumentedRoute, RouteDoc } from '#platform/http/route-doc.ts';
-import { componentSchemas, nameOf, reference } from './components.ts';
+import { type Components, componentSchemas, nameOf, reference } from './components.ts';
 import { webhookEventSchema } from '../wire/job-schemas.ts';
-import { answerExamples, problemExamples } from './examples.ts';
+import { exampleOf } from './example-of.ts';
+import { examplesOf, problemExamples } from './examples.ts';
 
 // The OpenAPI 3.1 document, made from the routes and from the zod schemas of requests and answers.
 
@@ -13,10 +14,11 @@ type Json = Record<string, unknown>;
 
 /** The OpenAPI 3.1 document of `routes`. */
 export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
+  const schemas = componentSchemas();
   const paths: Record<string, Json> = {};
   for (const { method, url, doc } of routes) {
     const path = pathOf(url);
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(path, doc) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(path, doc, schemas) };
   }
   return {
     openapi: '3.1.0',
@@ -29,9 +31,9 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
     },
     servers: [{ url: '/' }],
     paths,
-    webhooks: { jobEnded: { post: webhookOperation } },
+    webhooks: { jobEnded: { post: webhookOperation(schemas) } },
     components: {
-      schemas: componentSchemas(),
+      schemas,
       securitySchemes: {
         api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
         playback_token: { type: 'http', scheme: 'bearer', description: 'A playback token, signed by the application.' },
@@ -46,7 +48,7 @@ function pathOf(url: string): string {
   return url.replace('/stream/*', '/stream/{hash}/{path}').replaceAll(/:(\w+)/g, '{$1}');
 }
 
-function operationOf(path: string, doc: RouteDoc): Json {
+function operationOf(path: string, doc: RouteDoc, schemas: Components): Json {
   return {
     tags: [doc.tag],
     operationId: doc.operationId,
@@ -54,8 +56,8 @@ function operationOf(path: string, doc: RouteDoc): Json {
     ...(doc.description === undefined ? {} : { description: doc.description }),
     security: doc.credential === 'none' ? [] : [{ [doc.credential]: [] }],
     parameters: [...pathParameters(path, doc), ...queryParameters(doc), ...headerParameters(doc.headers ?? {})],
-    ...(doc.body === undefined ? {} : { requestBody: requestBodyOf(doc.body) }),
-    responses: { ...answersOf(doc), ...problemsOf(doc) },
+    ...(doc.body === undefined ? {} : { requestBody: requestBodyOf(doc.body, schemas) }),
+    responses: { ...answersOf(doc, schemas), ...problemsOf(doc) },
   };
 }
 
@@ -91,8 +93,9 @@ function headerParameters(headers: Readonly<Record<string, string>>): Json[] {
   }));
 }
 
-function requestBodyOf({ schema, isRequired, example }: NonNullable<RouteDoc['body']>): Json {
-  const media = { schema: reference(nameOf(schema)), ...(example === undefined ? {} : { example }) };
+function requestBodyOf({ schema, isRequired, example }: NonNullable<RouteDoc['body']>, schemas: Components): Json {
+  const shape = reference(nameOf(schema));
+  const media = { schema: shape, example: example ?? exampleOf(shape, schemas) };
   return { required: isRequired, content: { 'application/json': media } };
 }
 
@@ -104,42 +107,41 @@ const webhookHeaders = {
 };
 
 /** What the service sends to a `callback_url`. */
-const webhookOperation = {
+const webhookOperation = (schemas: Components) => ({
   operationId: 'onJobEnded',
   tags: ['Callbacks'],
   summary: 'Receive the end of a job',
   description:
     'Sent to the `callback_url` of a job that has completed or failed. Any 2xx within ten seconds acknowledges it; anything else is tried again, five times in all. The same event may come twice.',
   parameters: headerParameters(webhookHeaders),
-  requestBody: { required: true, ...jsonContent([webhookEventSchema]) },
+  requestBody: { required: true, ...jsonContent([webhookEventSchema], schemas) },
   responses: { '2XX': { description: 'Received.' }, '410': { description: 'Send no further attempts.' } },
-};
+});
 
 const limitHeaders = {
   'RateLimit-Policy': { schema: { type: 'string' }, description: 'draft-ietf-httpapi-ratelimit-headers-10' },
   RateLimit: { schema: { type: 'string' }, description: 'Requests left in the window, and seconds until it ends.' },
 };
 
-function answersOf(doc: RouteDoc): Json {
-  const answers = Object.entries(doc.answers).map(([status, { description, schemas = [], contentType }]) => {
+function answersOf(doc: RouteDoc, schemas: Components): Json {
+  const answers = Object.entries(doc.answers).map(([status, { description, schemas: shapes = [], contentType }]) => {
     const headers = {
       'X-Trace-ID': { schema: { type: 'string' }, description: 'The id of the request in traces and logs.' },
       ...(doc.isLimited === true ? limitHeaders : {}),
     };
     const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
-    return [status, { description, headers, ...(schemas.length > 0 ? jsonContent(schemas) : other) }];
+    return [status, { description, headers, ...(shapes.length > 0 ? jsonContent(shapes, schemas) : other) }];
   });
   return Object.fromEntries(answers) as Json;
 }
 
 /** A JSON body that matches one of these schemas. */
-function jsonContent(schemas: readonly z.ZodType[]): { content: Json } {
-  const names = schemas.map(nameOf);
+function jsonContent(answers: readonly z.ZodType[], schemas: Components): { content: Json } {
+  const names = answers.map(nameOf);
   const shapes = names.map(reference);
-  const examples = names.map((name) => (answerExamples as Readonly<Record<string, Json>>)[name]);
   const media = {
     schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes },
-    examples: Object.assign({}, ...examples),
+    examples: Object.assign({}, ...names.map((name) => examplesOf(name, schemas))) as Json,
   };
   return { content: { 'application/json': media } };
 }

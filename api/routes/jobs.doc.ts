@@ -127,7 +127,7 @@ export const rerun: RouteDoc = {
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,
-  body: { schema: rerunBodySchema, isRequired: false, example: { reason: 'the source was replaced' } },
+  body: { schema: rerunBodySchema, isRequired: false },
   answers: {
     202: { description: 'The new job, queued.', schemas: [rerunSchema] },
     200: { description: 'An equal rerun is active already.', schemas: [rerunSchema] },

@@ -71,7 +71,7 @@ export const publish: RouteDoc = {
   operationId: 'publishRevision',
   summary: 'Publish an earlier revision again',
   description: 'Players that begin from now on get its stream; a revision that plays goes on.',
-  body: { schema: publishBodySchema, isRequired: true, example: { revision: '0123456789abcdef' } },
+  body: { schema: publishBodySchema, isRequired: true },
   answers: { 200: { description: 'The media.', schemas: [mediaSchema] } },
   problems: ['not_found', 'conflict'],
 };

@@ -45,11 +45,7 @@ const docs = {
     description:
       'Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed. At most 120 requests a minute for each API key.',
     isLimited: true,
-    body: {
-      schema: profileCheckBodySchema,
-      isRequired: true,
-      example: { text: 'profiles:\n  small:\n    crf: 28\n', source: { width: 1280, height: 720, duration_sec: 600 } },
-    },
+    body: { schema: profileCheckBodySchema, isRequired: true },
     answers: { 200: { description: 'The faults, or what would be made.', schemas: [profileCheckSchema] } },
     problems: [],
   },

@@ -15,16 +15,7 @@ export const create: RouteDoc = {
   description:
     'Reruns have the lowest priority, and one that holds a slot for which a submission waits is planned again. A canary is made first; one that fails its gate is rolled back.',
   isLimited: true,
-  body: {
-    schema: rolloutBodySchema,
-    isRequired: true,
-    example: {
-      which: { hash_prefix: 'movie-', profile: 'default' },
-      to_profile: 'mobile',
-      budget: { jobs: 4, hours_per_day: 200 },
-      canary: { share: 0.02, max_bytes_ratio: 0.9, min_score: 88 },
-    },
-  },
+  body: { schema: rolloutBodySchema, isRequired: true },
   answers: { 202: { description: 'The rollout has begun.', schemas: [rolloutSchema] } },
   problems: [],
 };

@@ -98,10 +98,21 @@ const canarySchema = z.strictObject({
 
 /** The body of `POST /api/rollouts`. */
 export const rolloutRequestSchema = z.strictObject({
-  which: whichSchema.prefault({}).describe('Which media; left out: every media with a stream.'),
-  to_profile: profileName.describe('The profile that makes them again, as it is when the rollout begins.'),
-  budget: budgetSchema.prefault({}).describe('How much may be made at once, and in a day.'),
-  canary: canarySchema.optional().describe('Made first; what fails its gate is rolled back.'),
+  which: whichSchema
+    .prefault({})
+    .describe('Which media; left out: every media with a stream.')
+    .meta({ examples: [{ hash_prefix: 'movie-', profile: 'default' }] }),
+  to_profile: profileName
+    .describe('The profile that makes them again, as it is when the rollout begins.')
+    .meta({ examples: ['mobile'] }),
+  budget: budgetSchema
+    .prefault({})
+    .describe('How much may be made at once, and in a day.')
+    .meta({ examples: [{ jobs: 4, core_hours_per_day: 500, cores_per_job: 4 }] }),
+  canary: canarySchema
+    .optional()
+    .describe('Made first; what fails its gate is rolled back.')
+    .meta({ examples: [{ share: 0.02, max_failure_share: 0.05, max_bytes_ratio: 0.9, min_score: 88 }] }),
 });
 /** What a rollout is asked to do, with its defaults. */
 export type RolloutSpec = z.output<typeof rolloutRequestSchema>;

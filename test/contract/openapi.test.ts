@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { namedSchemas } from '../../api/openapi/components.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
-import { answers } from '#platform/http/route-doc.ts';
+import { answers, bodies } from '#platform/http/route-doc.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
@@ -57,6 +57,12 @@ function promisedBy(document: OpenApi): string[] {
 /** Descriptions and examples of a field may change. */
 function promised(key: string, value: unknown): unknown {
   return (key === 'description' && typeof value === 'string') || key === 'examples' ? undefined : value;
+}
+
+interface WithBody {
+  readonly requestBody?: {
+    readonly content: { readonly 'application/json': { readonly schema: { $ref: string }; readonly example: unknown } };
+  };
 }
 
 interface OpenApi {
@@ -203,10 +209,17 @@ describe('`GET /openapi.json`', () => {
     }
   });
 
-  it('C28.1: the example body of the OpenAPI document is accepted', async () => {
+  it('C28.1: the example of each body of the OpenAPI document is accepted', async () => {
     const { json } = await api.raw('/openapi.json');
-    const { example } = json.paths['/api/jobs'].post.requestBody.content['application/json'];
-    expect(parseSubmission(example).faults).toBeUndefined();
+    const { example: submission } = json.paths['/api/jobs'].post.requestBody.content['application/json'];
+    expect(parseSubmission(submission).faults).toBeUndefined();
+    const operations = Object.values<Record<string, WithBody>>(json.paths).flatMap((item) => Object.values(item));
+    const contents = operations.flatMap(({ requestBody }) => requestBody?.content['application/json'] ?? []);
+    expect(contents.length).toBeGreaterThan(12);
+    for (const { schema, example } of contents) {
+      const shape = namedSchemas(bodies)[schema.$ref.split('/').at(-1) ?? ''];
+      expect(shape?.safeParse(example).error, schema.$ref).toBeUndefined();
+    }
   });
 
   it('C11.9, C28.7: the OpenAPI document allows additional fields in answers and none in request bodies', async () => {

@@ -2154,13 +2154,37 @@ export interface components {
             min_score?: number;
         };
         RolloutSpec: {
-            /** @description Which media; left out: every media with a stream. */
+            /**
+             * @description Which media; left out: every media with a stream.
+             * @example {
+             *       "hash_prefix": "movie-",
+             *       "profile": "default"
+             *     }
+             */
             which: components["schemas"]["RolloutSpecWhich"];
-            /** @description The profile that makes them again, as it is when the rollout begins. */
+            /**
+             * @description The profile that makes them again, as it is when the rollout begins.
+             * @example mobile
+             */
             to_profile: string;
-            /** @description How much may be made at once, and in a day. */
+            /**
+             * @description How much may be made at once, and in a day.
+             * @example {
+             *       "jobs": 4,
+             *       "core_hours_per_day": 500,
+             *       "cores_per_job": 4
+             *     }
+             */
             budget: components["schemas"]["RolloutSpecBudget"];
-            /** @description Made first; what fails its gate is rolled back. */
+            /**
+             * @description Made first; what fails its gate is rolled back.
+             * @example {
+             *       "share": 0.02,
+             *       "max_failure_share": 0.05,
+             *       "max_bytes_ratio": 0.9,
+             *       "min_score": 88
+             *     }
+             */
             canary?: components["schemas"]["RolloutSpecCanary"];
         };
         RolloutMediaBytes: {
@@ -4414,13 +4438,37 @@ export interface components {
             min_score?: number;
         };
         CreateRolloutRequest: {
-            /** @description Which media; left out: every media with a stream. Default: `{}` */
+            /**
+             * @description Which media; left out: every media with a stream. Default: `{}`
+             * @example {
+             *       "hash_prefix": "movie-",
+             *       "profile": "default"
+             *     }
+             */
             which?: components["schemas"]["CreateRolloutRequestWhich"];
-            /** @description The profile that makes them again, as it is when the rollout begins. */
+            /**
+             * @description The profile that makes them again, as it is when the rollout begins.
+             * @example mobile
+             */
             to_profile: string;
-            /** @description How much may be made at once, and in a day. Default: `{}` */
+            /**
+             * @description How much may be made at once, and in a day. Default: `{}`
+             * @example {
+             *       "jobs": 4,
+             *       "core_hours_per_day": 500,
+             *       "cores_per_job": 4
+             *     }
+             */
             budget?: components["schemas"]["CreateRolloutRequestBudget"];
-            /** @description Made first; what fails its gate is rolled back. */
+            /**
+             * @description Made first; what fails its gate is rolled back.
+             * @example {
+             *       "share": 0.02,
+             *       "max_failure_share": 0.05,
+             *       "max_bytes_ratio": 0.9,
+             *       "min_score": 88
+             *     }
+             */
             canary?: components["schemas"]["CreateRolloutRequestCanary"];
         };
         CreateUploadRequest: {
@@ -5189,6 +5237,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
@@ -5303,6 +5352,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
@@ -5517,7 +5567,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "reason": "the source was replaced"
+                 *       "reason": "the source was replaced",
+                 *       "profile": "default"
                  *     }
                  */
                 "application/json": components["schemas"]["RerunRequest"];
@@ -6378,7 +6429,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "revision": "0123456789abcdef"
+                 *       "revision": "9f86d081884c7d65"
                  *     }
                  */
                 "application/json": components["schemas"]["CurrentRevision"];
@@ -6694,10 +6745,12 @@ export interface operations {
                  *       "to_profile": "mobile",
                  *       "budget": {
                  *         "jobs": 4,
-                 *         "hours_per_day": 200
+                 *         "core_hours_per_day": 500,
+                 *         "cores_per_job": 4
                  *       },
                  *       "canary": {
                  *         "share": 0.02,
+                 *         "max_failure_share": 0.05,
                  *         "max_bytes_ratio": 0.9,
                  *         "min_score": 88
                  *       }
@@ -7251,9 +7304,10 @@ export interface operations {
                  * @example {
                  *       "text": "profiles:\n  small:\n    crf: 28\n",
                  *       "source": {
-                 *         "width": 1280,
-                 *         "height": 720,
-                 *         "duration_sec": 600
+                 *         "width": 1920,
+                 *         "height": 1080,
+                 *         "duration_sec": 3600,
+                 *         "hdr": "sdr"
                  *       }
                  *     }
                  */
@@ -7481,6 +7535,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
@@ -7859,6 +7914,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
