@@ -10,8 +10,7 @@ import { type UnitKind, unitKindRow } from '#domain/work/unit.ts';
 import type { NextUnits } from '#jobs/completion/next-units.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { NodeSnapshot } from '../snapshots/node.ts';
-
-import type { JobSnapshot } from '../snapshots/job.ts';
+import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
 import type { PodProblem } from './pod-problem.ts';
 
@@ -118,11 +117,25 @@ export interface PlanSettings {
   readonly mediaJobTtlMs: number;
 }
 
-/** What is observed of a MediaJob whose units are known. */
-export type ObservedWithUnits = Observed & { readonly units: ObservedUnits };
+/** What the rules look at: a MediaJob as it was observed, at a moment. */
+export interface View extends Observed {
+  readonly nowMs: number;
+  readonly settings: PlanSettings;
+}
 
 /** Whether the units that the attempt is at run several at once. */
-export function isParallel(observed: Observed): observed is ObservedWithUnits {
+export function isParallel<Seen extends Pick<Observed, 'units'>>(
+  observed: Seen,
+): observed is Seen & { readonly units: ObservedUnits } {
   const { units } = observed;
   return units !== null && unitKindRow(units.kind).isParallel;
+}
+
+/** Deletes the Jobs that have not ended. */
+export function deletionsOf(jobs: readonly (JobSnapshot | null)[]): Action[] {
+  return jobs.flatMap((job) =>
+    job === null || job.metadata.deletionTimestamp !== undefined || endOfJob(job) !== null
+      ? []
+      : [{ do: 'deleteJob' as const, job }],
+  );
 }

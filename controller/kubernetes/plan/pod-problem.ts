@@ -4,6 +4,9 @@ import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
 import type { NodeSnapshot } from '../snapshots/node.ts';
 import { isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 
+/** A pod of a busy cluster may wait this long for its node: a shorter wait is not shown. */
+export const problemAfterMs = 5_000;
+
 /** Why an attempt waits, as a status shows it. */
 export interface ShownProblem {
   readonly phase: MediaJobPhase;
@@ -88,4 +91,12 @@ function creationProblemOf(message: string): PodProblem {
   return isQuota
     ? { phase: 'quota_exceeded', reason: 'QuotaExceeded', message, code: 'resource_exhausted' }
     : { phase: 'scheduling', reason: 'FailedCreate', message, code: 'internal' };
+}
+
+/** How often a job is checked that waits for the object storage. */
+export const storageCheckMs = 5_000;
+
+/** A problem of the object storage as a status shows it. */
+export function storageMessage(problem: string | null): string {
+  return `The object storage does not answer${problem === null ? '' : `: ${problem}`}`;
 }

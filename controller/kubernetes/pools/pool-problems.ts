@@ -1,4 +1,4 @@
-import { storageMessage } from '../plan/plan-waiting.ts';
+import { storageMessage } from '../plan/pod-problem.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 
 interface Problem {

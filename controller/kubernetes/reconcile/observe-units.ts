@@ -11,9 +11,9 @@ import type { PoolSlots } from '../slots/pool-slots.ts';
 import { attemptJobName, unitJobName, unitJobsOf } from '../snapshots/names.ts';
 import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
 import { isWorking, isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
+import { isClaimed } from '../plan/attempt.ts';
 import { endOfAttempt } from '../plan/attempt-end.ts';
 import type { ObservedUnits } from '../plan/observed.ts';
-import { isClaimed } from '../plan/plan-status.ts';
 
 /** What the observation of units needs. */
 export interface UnitPorts {

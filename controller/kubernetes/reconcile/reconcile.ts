@@ -6,7 +6,7 @@ import type { Caches } from '../cache/caches.ts';
 import type { OwnWrites } from '../cache/own-writes.ts';
 import type { PoolSlots } from '../slots/pool-slots.ts';
 import { claimOf } from '../snapshots/routing.ts';
-import { hasEnded, isComplete, isOfApiJob, jobIdOf, remainingTtlMs } from '../snapshots/media-job.ts';
+import { hasEnded, isComplete, isFollower, jobIdOf, remainingTtlMs } from '../snapshots/media-job.ts';
 import { applyAction, type ApplyPorts } from './apply.ts';
 import { type DeletionPorts, onMediaJobDeleted } from './deleted.ts';
 import { observe, type ObservePorts } from './observe.ts';
@@ -90,7 +90,7 @@ async function applyAll(actions: readonly Action[], observed: Observed, ports: R
 
 /** A queued job with a priority above 0 goes before the tickets of its pool. */
 function preferByPriority({ mediaJob, row }: Observed, { slots }: ReconcilePorts): void {
-  if (row === null || (!isOfApiJob(mediaJob) && mediaJob.metadata?.uid !== row.id)) return;
+  if (row === null || isFollower(mediaJob, row)) return;
   const claim = claimOf(mediaJob, row);
   if (row.status === 'queued' && claim.priority > 0 && !claim.isSuspended) slots.prefer(row, claim);
   else slots.unprefer(row.id);

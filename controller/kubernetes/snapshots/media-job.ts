@@ -1,3 +1,4 @@
+import type { Job } from '#domain/jobs/job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { labels, mediaJobName } from './names.ts';
 import { trimMeta } from './trim.ts';
@@ -24,6 +25,11 @@ export function jobIdOf(mediaJob: Pick<MediaJob, 'metadata' | 'status'>): string
 export function ownJobIdOf(mediaJob: Pick<MediaJob, 'metadata'>): string {
   const { labels: given, uid = '' } = mediaJob.metadata ?? {};
   return (isOfApiJob(mediaJob) ? given?.[labels.jobId] : undefined) ?? uid;
+}
+
+/** Whether the row of a MediaJob is the job of an equal submission, which the MediaJob follows. */
+export function isFollower(mediaJob: Pick<MediaJob, 'metadata'>, row: Pick<Job, 'id'> | null): boolean {
+  return row !== null && row.id !== ownJobIdOf(mediaJob);
 }
 
 /** Whether a MediaJob has ended. */

@@ -1,5 +1,6 @@
 import { steps } from '#domain/work/steps.ts';
 import type { ObjectMeta, pods } from '#platform/kubernetes/objects.ts';
+import type { JobSnapshot } from './job.ts';
 import { type Condition, trimCondition, trimMeta } from './trim.ts';
 
 /** The state of a container. */
@@ -108,4 +109,15 @@ export function isWorking({ containers }: PodSnapshot): boolean {
 /** Whether a step of a pod has started. */
 export function hasStarted({ containers }: PodSnapshot): boolean {
   return containers.some(({ isRunning, terminated }) => isRunning || terminated !== undefined);
+}
+
+/** When the pod, or without one the Job, began to wait, in milliseconds since the epoch. */
+export function pendingSince(pod: PodSnapshot | null, job: JobSnapshot, nowMs: number): number {
+  const resumedMs = job.resumedAt === undefined ? 0 : Date.parse(job.resumedAt);
+  return Math.max(createdMs(pod ?? job, nowMs), resumedMs);
+}
+
+/** When an object was created, in whole seconds as Kubernetes has it; now, while that is not known. */
+export function createdMs({ metadata }: Pick<JobSnapshot, 'metadata'>, nowMs: number): number {
+  return metadata.creationTimestamp === undefined ? nowMs : Date.parse(metadata.creationTimestamp);
 }

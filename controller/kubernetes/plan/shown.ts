@@ -1,44 +1,38 @@
-import type { Job } from '#domain/jobs/job.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import { chunksProgress } from '../snapshots/units.ts';
+import type { Attempt } from './attempt.ts';
 import type { Action, Observed } from './observed.ts';
 import { type PodProblem, type ShownProblem, waitingReasonOf } from './pod-problem.ts';
 import { activeStatus, isWorthWriting } from './status.ts';
 
-interface StatusToWrite {
-  readonly problem: ShownProblem | null;
-  readonly nowMs: number;
-  /** Whether the row's attempt has begun; default true. */
-  readonly hasBegun?: boolean;
+/** Whether the status of an attempt shows that it has begun. */
+interface Shown {
+  /** Default true. */
+  readonly hasBegun: boolean;
 }
 
 /** A status write, and an Event if it shows a new problem. */
-export function problemWrite(
-  observed: Observed,
-  row: Job,
-  shown: StatusToWrite & { readonly problem: PodProblem | null },
-): Action[] {
-  const writes = statusWrite(observed, row, shown);
-  const { problem } = shown;
+export function problemWrite(attempt: Attempt, problem: PodProblem | null, shown?: Shown): Action[] {
+  const writes = statusWrite(attempt, problem, shown);
   const isShown = writes.some((action) => action.do === 'writeStatus');
   return problem === null || !isShown ? writes : [...writes, { do: 'recordProblem', problem }];
 }
 
+/** A status write if it is worth one, and the reason to wait for callers of the API. */
 export function statusWrite(
-  observed: Observed,
-  row: Job,
-  { problem, nowMs, hasBegun = true }: StatusToWrite,
+  attempt: Attempt,
+  problem: ShownProblem | null,
+  { hasBegun }: Shown = { hasBegun: true },
 ): Action[] {
-  const { mediaJob, current, pool, writes } = observed;
-  const chunks = chunksShown(observed);
-  const status = { ...activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs }), ...chunks };
+  const { mediaJob, row, current, pool, writes, nowMs } = attempt;
+  const status = { ...activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs }), ...chunksShown(attempt) };
   // A suspended job without a Job keeps showing the attempt that began last, if any.
   const showsRow = hasBegun && current.job !== null;
   const { attempt: _, ...rest } = status;
   const shownAttempt = mediaJob.status?.attempt;
   const wanted = showsRow ? status : { ...rest, ...(shownAttempt === undefined ? {} : { attempt: shownAttempt }) };
-  const records = waitingRecord(observed, row, problem);
+  const records = waitingRecord(attempt, problem);
   if (!isWorthWriting(mediaJob.status, wanted, writes.sinceMs)) return records;
   const isProgress = problem === null && mediaJob.spec.suspend !== true;
   return [{ do: 'writeStatus', status: wanted, ...(isProgress ? { isProgress } : {}) }, ...records];
@@ -54,19 +48,14 @@ export function chunksShown({ units, current }: Observed): Pick<MediaJobStatus, 
 const suspendedReason: WaitingReason = { code: 'suspended', message: 'spec.suspend of its MediaJob is set.' };
 
 /** Reports to callers of the API why the job waits. For an unclaimed job in its queue they read that from the queue. */
-function waitingRecord({ mediaJob }: Observed, row: Job, problem: ShownProblem | null): Action[] {
-  const isInQueue = problem?.reason === 'Queued' && !isClaimed(row);
+function waitingRecord({ mediaJob, row, isClaimed }: Attempt, problem: ShownProblem | null): Action[] {
+  const isInQueue = problem?.reason === 'Queued' && !isClaimed;
   const ofProblem = problem === null || isInQueue ? null : waitingReasonOf(problem);
   const reason = mediaJob.spec.suspend === true ? suspendedReason : ofProblem;
   return reason?.code === row.waitingReason?.code ? [] : [{ do: 'recordWaiting', reason }];
 }
 
 /** Whether the status shows the row's attempt. */
-export function showsAttempt({ mediaJob }: Observed, row: Job): boolean {
+export function showsAttempt({ mediaJob, row }: Pick<Attempt, 'mediaJob' | 'row'>): boolean {
   return mediaJob.status?.attempt === row.attempt;
-}
-
-/** Whether an executor has claimed the row: one that waits for its next attempt is `admitted` again. */
-export function isClaimed({ status, phase }: Pick<Job, 'status' | 'phase'>): boolean {
-  return status === 'processing' && phase !== 'admitted';
 }
