@@ -108,7 +108,7 @@ export const rolloutRequestSchema = z.strictObject({
   budget: budgetSchema
     .prefault({})
     .describe('How much may be made at once, and in a day.')
-    .meta({ examples: [{ jobs: 4, core_hours_per_day: 500, cores_per_job: 4 }] }),
+    .meta({ examples: [{ jobs: 4, hours_per_day: 500 }] }),
   canary: canarySchema
     .optional()
     .describe('Made first; what fails its gate is rolled back.')

@@ -2171,8 +2171,7 @@ export interface components {
              * @description How much may be made at once, and in a day.
              * @example {
              *       "jobs": 4,
-             *       "core_hours_per_day": 500,
-             *       "cores_per_job": 4
+             *       "hours_per_day": 500
              *     }
              */
             budget: components["schemas"]["RolloutSpecBudget"];
@@ -4455,8 +4454,7 @@ export interface components {
              * @description How much may be made at once, and in a day. Default: `{}`
              * @example {
              *       "jobs": 4,
-             *       "core_hours_per_day": 500,
-             *       "cores_per_job": 4
+             *       "hours_per_day": 500
              *     }
              */
             budget?: components["schemas"]["CreateRolloutRequestBudget"];
@@ -6745,8 +6743,7 @@ export interface operations {
                  *       "to_profile": "mobile",
                  *       "budget": {
                  *         "jobs": 4,
-                 *         "core_hours_per_day": 500,
-                 *         "cores_per_job": 4
+                 *         "hours_per_day": 500
                  *       },
                  *       "canary": {
                  *         "share": 0.02,
