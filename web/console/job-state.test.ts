@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeText, momentsOf, tookText, waitsForWebhook } from './job-state.js';
 
@@ -50,16 +48,4 @@ it('a job that was never started says when it ended, another how long it waited 
   expect(tookText(times)).toBe('Waited 2 s, then ran for 5 s.');
   expect(tookText({ ...times, finished_at: null })).toBe('Waited 2 s, then ran for 7 s.');
   expect(tookText({ ...times, started_at: null })).toBe('Ended 7 s after it was submitted.');
-});
-
-it('the script of the console has no type `any` and no fault of a type that is passed over', () => {
-  const files = readdirSync(import.meta.dirname).filter((name) => /\.[jt]s$/.test(name) && !name.endsWith('.test.ts'));
-  const isLoose = (line: string) => /@ts-|oxlint-disable|@\w+ \{.*[{<|:,( ]any\b.*\}/.test(line);
-  const found = files.flatMap((name) =>
-    readFileSync(join(import.meta.dirname, name), 'utf8')
-      .split('\n')
-      .filter(isLoose),
-  );
-  expect(files.length).toBeGreaterThan(20);
-  expect(found).toEqual([]);
 });
