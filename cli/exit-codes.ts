@@ -3,7 +3,7 @@ import { ReelwrightError } from '../clients/typescript/src/index.ts';
 /** The exit codes of `reelwright`, with what they mean (docs/guides/cli.md has this table). */
 export const exitCodes = {
   done: [0, 'done'],
-  failed: [1, 'a fault of the service or of this program, or a code that is newer than it'],
+  failed: [1, 'an unexpected error'],
   usage: [2, 'wrong arguments or configuration; nothing was requested'],
   unreachable: [3, 'the service does not answer, or another program does'],
   refused: [4, 'the API key, a token or a signature is refused'],

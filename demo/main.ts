@@ -7,11 +7,11 @@ import { checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
 import type { FolderLock } from './folder-lock.ts';
 import { type ApiAccess, cancelLeftJobs } from './jobs.ts';
-import { type EndedImage, type EndedStream, runJobs } from './run-jobs.ts';
+import { type EndedStream, runJobs } from './run-jobs.ts';
 import { makeSources, type Sources } from './sample.ts';
 import { choosePort } from './service.ts';
 import { type Demo, startDemo } from './start.ts';
-import { artifactsOf, checkStream, imageAt } from './stream.ts';
+import { checkStream } from './stream.ts';
 
 /**
  * The demo (`make demo`): makes an encrypted stream of a video, and prints the addresses of the console, which shows it
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
     await runDemo({ demo, data, secrets, sources, signal });
     isDone = true;
     if (env['ONCE'] !== '1') {
-      say('\nThe service runs until you press Ctrl-C.');
+      say('Stop        Ctrl-C; the data stays in .reelwright/demo, and make clean removes it');
       if (!signal.aborted) await once(signal, 'abort');
       if (demo.ended.aborted) throw demo.ended.reason;
     }
@@ -113,37 +113,25 @@ async function runDemo({ demo: { baseUrl }, data, secrets, sources, signal }: De
   }
   say(`checked ${objects} objects: all there`);
   const stream = jobs.find((job): job is EndedStream => job.type !== 'image:thumbnail');
-  const image = jobs.find((job): job is EndedImage => job.type === 'image:thumbnail');
   const shown =
     stream === undefined ? null : await checkStream(stream, { data, secrets, baseUrl, signal, env: process.env, say });
   const names = jobs.map(({ job_id, type, hash, status }) => ({ job_id, type, hash, status }));
-  say(`demo: ok ${JSON.stringify({ jobs: names, ...shown })}`);
-  // Links last, and none to a service that ends now.
-  if (isOpen) sayLinks({ stream, image, baseUrl, data, secrets, page: shown?.page ?? null });
+  // A program reads the one, a person the other; there is no link to a service that ends now.
+  if (isOpen) sayLinks({ baseUrl, data, secrets, page: shown?.page ?? null });
+  else say(`demo: ok ${JSON.stringify({ jobs: names, ...shown })}`);
 }
 
 interface Links extends Pick<DemoParts, 'data' | 'secrets'> {
   readonly baseUrl: string;
-  readonly stream: EndedStream | undefined;
-  readonly image: EndedImage | undefined;
   /** Address of the player page; null without a stream. */
   readonly page: string | null;
 }
 
-function sayLinks({ stream, image, baseUrl, data, secrets, page }: Links): void {
+function sayLinks({ baseUrl, data, secrets, page }: Links): void {
   const keyFile = relative(process.cwd(), join(data.secrets, 'API_KEY'));
-  const { cover, preview } = stream === undefined ? {} : artifactsOf(stream);
-  const links: [string, string | undefined][] = [
-    ['Thumbnail', image && `${baseUrl}${imageAt(image.results.key, secrets)}`],
-    ['Cover', cover && `${baseUrl}${imageAt(cover.key, secrets)}`],
-    ['Preview', preview && `${baseUrl}${imageAt(preview.key, secrets)}`],
-    ['API', `${baseUrl}/docs`],
-    ['Job', `curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${(stream ?? image)?.job_id}`],
-    ['Player', page ?? undefined],
-    ['Console', `${baseUrl}/#key=${secrets.values.API_KEY}`],
-  ];
-  say('');
-  for (const [name, link] of links) if (link !== undefined) say(`${name.padEnd(12)}${link}`);
+  say(`\nConsole     ${baseUrl}/#key=${secrets.values.API_KEY}`);
+  if (page !== null) say(`Player      ${page}`);
+  say(`API         ${baseUrl}/docs, with the key in ${keyFile}`);
 }
 
 /** The error on one line, with its cause: `fetch` puts the reason there. */

@@ -95,6 +95,7 @@ export function serviceEnvironment({ data, secrets, port, env, settings }: Start
     MEDIA_BUCKET: `file:${data.media}`,
     WORK_DIR: data.work,
     EXECUTOR: 'process',
+    STREAM_MUTABLE_CACHE_CONTROL: 'public, max-age=60',
     // The demo's stream is encrypted; its storyboard shows what the player page can do.
     MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }),
     LOG_LEVEL: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'info',

@@ -28,8 +28,9 @@ export const listen: Command = {
   args: '',
   argsMin: 0,
   argsMax: 0,
-  doc: 'Sends the end of every job to a local address, as its signed webhook.',
+  doc: 'Forwards webhooks to a server on this machine.',
   more: [
+    'Every job that runs or is submitted meanwhile sends its webhook there once it has ended.',
     'Webhooks are signed with WEBHOOK_SECRET; without it a secret is made and printed.',
     'With --json the address and each webhook are a line.',
   ].join('\n'),
