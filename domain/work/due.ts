@@ -23,7 +23,8 @@ export const lateAfterMs = {
   purge_event_retention: 3 * hourMs,
   bucket_event_retention: 3 * hourMs,
   lapsed_lease: hourMs / 4,
-  missing_ticket: hourMs / 4,
+  // Every waiting job, in turn: of very many it takes hours.
+  missing_ticket: 3 * hourMs,
 } as const satisfies Readonly<Record<string, number>>;
 
 export type DueKind = keyof typeof lateAfterMs;
