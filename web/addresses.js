@@ -1,5 +1,6 @@
 // The page's input and the addresses that it requests. The input is the fragment of the page's address
-// (`#hash=…&token=…`): browsers do not send the fragment, so a token in it reaches no request and no server log.
+// (`#hash=…&token=…&ticket=…`): browsers do not send the fragment. A token in it reaches the key endpoint alone, and a
+// ticket the addresses of the stream that it opens.
 
 const hashPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 
@@ -15,6 +16,7 @@ const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
  * @typedef {object} Choice
  * @property {string} hash '' without a stream
  * @property {string} token a playback token, or ''
+ * @property {string} ticket of a signed stream, or ''
  * @property {string} poster an address, or ''
  * @property {boolean} isEmbedded the page is in a frame of another page and shows the player alone
  */
@@ -26,6 +28,7 @@ export function readFragment() {
   return {
     hash: given.get('hash') ?? '',
     token: given.get('token') ?? '',
+    ticket: given.get('ticket') ?? '',
     poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
     isEmbedded: given.get('embedded') === '1',
   };
@@ -34,11 +37,12 @@ export function readFragment() {
 /**
  * Writes the choice into the fragment, which makes the page play it; an unchanged choice starts again.
  *
- * @param {Pick<Choice, 'hash' | 'token'>} choice
+ * @param {Pick<Choice, 'hash' | 'token' | 'ticket'>} choice
  */
-export function writeFragment({ hash, token }) {
+export function writeFragment({ hash, token, ticket }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
+  if (ticket !== '') fragment.set('ticket', ticket);
   const before = new URLSearchParams(location.hash.slice(1));
   const poster = before.get('poster');
   // The poster is of the media.
@@ -48,15 +52,27 @@ export function writeFragment({ hash, token }) {
   else location.hash = String(fragment);
 }
 
-/** @param {string} hash */
-export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/master.m3u8`, root).href;
+/**
+ * @param {Pick<Choice, 'hash' | 'ticket'>} choice
+ * @param {'master.m3u8' | 'waveform.webp'} name the playlist, or the poster of an audio-only stream
+ */
+export function streamAddress({ hash, ticket }, name) {
+  const folder = ticket === '' ? 'stream' : `s/${encodeURIComponent(ticket)}`;
+  return new URL(`${folder}/${encodeURIComponent(hash)}/${name}`, root).href;
+}
 
 /**
- * The poster of an audio-only stream.
+ * An address of a signed stream with the newest ticket in the place of the one that it has; any other as it is.
  *
- * @param {string} hash
+ * @param {string} uri
+ * @param {Pick<Choice, 'hash' | 'ticket'>} choice
  */
-export const waveformAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/waveform.webp`, root).href;
+export function withTicket(uri, { hash, ticket }) {
+  const ending = `/${encodeURIComponent(hash)}/`;
+  return uri.replace(/\/s\/[^/]+(\/[^/]+\/)/, (whole, rest) =>
+    rest === ending && ticket !== '' ? `/s/${encodeURIComponent(ticket)}${rest}` : whole,
+  );
+}
 
 /** @param {string} hash */
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
@@ -77,17 +93,21 @@ export function kindOfAddress(uri, hash) {
   return path.endsWith('/master.m3u8') ? 'stream' : 'part';
 }
 
+const signedAddressPattern = /\/s\/([\w.~-]+)\/([^/]+)\/[^/]/;
+
 /**
- * Reads the user's input: a hash, or a job as `GET /api/jobs/{id}` answers it. Jobs are pasted and not fetched, since
+ * Reads the user's input: a hash, an address of a signed stream, or a job as `GET /api/jobs/{id}` answers it. Jobs are pasted and not fetched, since
  * that route needs the API key, which must not reach a browser.
  *
  * @param {string} text
- * @returns {{hash: string, fault: null} | {hash: null, fault: string}}
+ * @returns {{hash: string, ticket?: string, fault: null} | {hash: null, ticket?: undefined, fault: string}}
  */
 export function readPick(text) {
   const given = text.trim();
-  if (!given.startsWith('{'))
-    return hashPattern.test(given) ? { hash: given, fault: null } : fault('Enter a media hash or the JSON of a job.');
+  if (!given.startsWith('{')) {
+    const [, ticket = '', hash = given] = signedAddressPattern.exec(given) ?? [];
+    return hashPattern.test(hash) ? { hash, ticket, fault: null } : fault('Enter a media hash or the JSON of a job.');
+  }
   /** @type {{hash?: unknown, type?: string, status?: string, results?: {streaming?: unknown} | null}} */
   let job;
   try {

@@ -14,6 +14,13 @@ export interface TokenRequest {
   readonly reason: 'missing' | 'refused';
 }
 
+/** `missing`: the element has no ticket; `refused`: it has expired, was withdrawn, or is of another media. */
+export interface TicketRequest {
+  readonly hash: string;
+  /** `expiring`: it is about to, and playback goes on. */
+  readonly reason: 'missing' | 'refused' | 'expiring';
+}
+
 /** Why the stream does not play: a stable `kind`, and what to show, with a remedy. */
 export interface PlayerProblem extends PlayerState {
   readonly kind: string;
@@ -21,10 +28,12 @@ export interface PlayerProblem extends PlayerState {
   readonly message: string;
 }
 
-/** `<reelwright-player hash token poster src label>` */
+/** `<reelwright-player hash token ticket poster src label>` */
 export class ReelwrightPlayer extends HTMLElement {
   hash: string;
   token: string;
+  ticket: string;
+  getTicket: ((request: TicketRequest) => string | Promise<string>) | null;
   getToken: ((request: TokenRequest) => string | Promise<string>) | null;
   currentTime: number;
   volume: number;

@@ -5,12 +5,12 @@
 //   <script type="module" src="https://MEDIA_HOST/player/element.js"></script>
 //   <reelwright-player hash="movie-1" token="…"></reelwright-player>
 //
-// Attributes: `hash`; `token`, a playback token for an encrypted stream; `poster`, the path of a signed image
+// Attributes: `hash`; `token`, a playback token for an encrypted stream; `ticket` of a signed stream; `poster`, the path of a signed image
 // (`thumb/…`); `src`, the service's address where this file is not loaded from it; `label`, the name of the frame for
 // screen readers.
 
 const channel = 'reelwright-player';
-const observed = ['hash', 'token', 'poster', 'src', 'label'];
+const observed = ['hash', 'token', 'ticket', 'poster', 'src', 'label'];
 /** Where this file came from: `https://MEDIA_HOST/player/element.js` is of `https://MEDIA_HOST/`. */
 const home = new URL('..', import.meta.url);
 
@@ -23,6 +23,8 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
 /**
  * @typedef {import('./element.d.ts').PlayerState} PlayerState
  * @typedef {import('./element.d.ts').TokenRequest} TokenRequest
+ * @typedef {import('./element.d.ts').TicketRequest} TicketRequest
+ * @typedef {'token' | 'ticket'} Credential what may be replaced while the stream plays
  *
  * What the page in the frame reports.
  * @typedef {{name: string, state: PlayerState, detail: {kind?: string}}} Report
@@ -38,6 +40,13 @@ export class ReelwrightPlayer extends HTMLElement {
    * @type {((request: TokenRequest) => string | Promise<string>) | null}
    */
   getToken = null;
+  /**
+   * Called with `{hash, reason}` when the stream needs a ticket and has none that is valid, and before one expires;
+   * returns one, or a promise of it. Playback is not interrupted.
+   *
+   * @type {((request: TicketRequest) => string | Promise<string>) | null}
+   */
+  getTicket = null;
 
   #frame = document.createElement('iframe');
   /** @type {PlayerState} */
@@ -47,8 +56,12 @@ export class ReelwrightPlayer extends HTMLElement {
   #isScheduled = false;
   /** Whether the page in the frame has sent a message, and so takes them. */
   #isHeard = false;
-  /** The token was set before that. */
-  #isTokenLate = false;
+  /**
+   * What was set before that.
+   *
+   * @type {Set<Credential>}
+   */
+  #late = new Set();
   /**
    * Commands for a stream that is not ready yet; null when it is.
    *
@@ -90,16 +103,20 @@ export class ReelwrightPlayer extends HTMLElement {
    */
   attributeChangedCallback(name, before, value) {
     if (before === value) return;
-    // A new token of the same stream must not begin it again.
-    if (name === 'token' && this.#shown !== '' && value !== null && !this.#isScheduled) this.#replaceToken(value);
+    const isReplaced = (name === 'token' || name === 'ticket') && this.#shown !== '' && !this.#isScheduled;
+    // A new token or ticket of the same stream must not begin it again.
+    if (isReplaced && value !== null) this.#replace(name, value);
     else this.#schedule();
   }
 
-  /** @param {string} token */
-  #replaceToken(token) {
+  /**
+   * @param {Credential} name
+   * @param {string} value
+   */
+  #replace(name, value) {
     this.#shown = this.#address;
-    this.#isTokenLate = !this.#isHeard;
-    if (this.#isHeard) this.#send({ command: 'token', token, hash: this.hash });
+    if (this.#isHeard) this.#send({ command: name, [name]: value, hash: this.hash });
+    else this.#late.add(name);
   }
 
   get hash() {
@@ -113,6 +130,12 @@ export class ReelwrightPlayer extends HTMLElement {
   }
   set token(value) {
     this.setAttribute('token', value);
+  }
+  get ticket() {
+    return this.getAttribute('ticket') ?? '';
+  }
+  set ticket(value) {
+    this.setAttribute('ticket', value);
   }
   get paused() {
     return this.#state.paused;
@@ -155,7 +178,7 @@ export class ReelwrightPlayer extends HTMLElement {
 
   get #address() {
     const fragment = new URLSearchParams();
-    for (const name of ['hash', 'token', 'poster']) {
+    for (const name of ['hash', 'token', 'ticket', 'poster']) {
       const value = this.getAttribute(name) ?? '';
       if (value !== '') fragment.set(name, value);
     }
@@ -190,7 +213,7 @@ export class ReelwrightPlayer extends HTMLElement {
     if (this.hash === '' || address === before) return;
     this.#shown = address;
     this.#early ??= [];
-    this.#isTokenLate = false;
+    this.#late.clear();
     if (address.split('#')[0] !== before.split('#')[0]) this.#isHeard = false;
     // The button Back belongs to the page around: another stream is no entry of its history.
     if (before === '') this.#frame.src = address;
@@ -204,7 +227,8 @@ export class ReelwrightPlayer extends HTMLElement {
     const { name, state, detail } = data;
     this.#state = state;
     this.#isHeard = true;
-    if (name === 'tokenneeded') void this.#renew(detail);
+    if (name === 'tokenneeded') void this.#renew('token', detail);
+    if (name === 'ticketneeded') void this.#renew('ticket', detail);
     if (name === 'ready') {
       for (const message of this.#early ?? []) this.#send(message);
       this.#early = null;
@@ -212,19 +236,31 @@ export class ReelwrightPlayer extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail: { ...detail, ...state } }));
   }
 
-  /** @param {Report['detail']} detail */
-  async #renew({ kind }) {
+  /**
+   * @param {Credential} name
+   * @param {Report['detail']} detail
+   */
+  async #renew(name, { kind = '' }) {
     const { hash } = this;
-    const reason = kind === 'key-401' ? 'missing' : 'refused';
-    let token = this.#isTokenLate ? this.token : '';
-    this.#isTokenLate = false;
+    let value = this.#late.delete(name) ? this[name] : '';
     try {
-      token ||= (await this.getToken?.({ hash, reason })) ?? '';
+      value ||= (await this.#get(name, { hash, kind })) ?? '';
     } catch (error) {
-      this.dispatchEvent(new CustomEvent('tokenfailed', { detail: { error } }));
+      this.dispatchEvent(new CustomEvent(`${name}failed`, { detail: { error } }));
     }
-    // An empty token makes the player show why the stream does not play.
-    if (hash === this.hash) this.#send({ command: 'token', token, hash });
+    // An empty one makes the player show why the stream does not play.
+    if (hash === this.hash) this.#send({ command: name, [name]: value, hash });
+  }
+
+  /**
+   * @param {Credential} name
+   * @param {{hash: string, kind: string}} needed
+   */
+  #get(name, { hash, kind }) {
+    const isMissing = kind === 'key-401' || kind === 'ticket-missing';
+    if (name === 'token') return this.getToken?.({ hash, reason: isMissing ? 'missing' : 'refused' });
+    const reason = kind === 'ticket-expiring' ? 'expiring' : 'refused';
+    return this.getTicket?.({ hash, reason: isMissing ? 'missing' : reason });
   }
 }
 

@@ -8,27 +8,40 @@ const timeStepMs = 250;
 /** A page around that has no answer by then has none: the player shows why the stream does not play. */
 const answerMs = 15_000;
 
+/** @typedef {'token' | 'ticket'} Credential */
+
 /**
  * @typedef {object} EmbeddingInput
  * @property {() => boolean} isEmbedded
- * @property {(token: string, hash: string | undefined) => void} takeToken is called with a playback token that replaces
- *   the one of the address, and the hash that it is for
+ * @property {(name: Credential, value: string, hash: string | undefined) => void} take is called with a token or ticket
+ *   that replaces the one of the address, and the hash that it is for
  */
 
 /**
  * What the page around may say: a command and its values, of any kind.
  *
- * @typedef {{command: string, token?: unknown, hash?: unknown, time?: unknown, volume?: unknown, muted?: unknown}} Command
+ * @typedef {{command: string, token?: unknown, ticket?: unknown, hash?: unknown, time?: unknown, volume?: unknown, muted?: unknown}} Command
  */
 
 /**
  * @param {HTMLVideoElement} video
  * @param {EmbeddingInput} input
  */
-export function createEmbedding(video, { isEmbedded, takeToken }) {
-  let asked = { hash: '', atMs: Number.NEGATIVE_INFINITY };
+export function createEmbedding(video, { isEmbedded, take }) {
+  /**
+   * When the page around was asked, by what for and the hash.
+   *
+   * @type {Map<string, number>}
+   */
+  const asked = new Map();
   const report = createReports(video, isEmbedded);
-  const commands = createCommands(video, { takeToken, report });
+  /**
+   * Ends the wait for an answer of the page around.
+   *
+   * @type {(() => void) | null}
+   */
+  let giveUpNow = null;
+  const commands = createCommands(video, { take, report, giveUp: () => giveUpNow?.() });
   window.addEventListener('message', ({ source, data }) => {
     if (!isEmbedded() || source !== window.parent || data?.channel !== channel) return;
     commands.get(data.command)?.(data);
@@ -37,23 +50,36 @@ export function createEmbedding(video, { isEmbedded, takeToken }) {
   return {
     report,
     /**
-     * Asks the page around for a token that is missing, expired or refused; a second refusal of a stream in a minute is
-     * shown. `giveUp` is called later, when there may be an answer already.
+     * Asks the page around for a token or ticket that is missing, expired or refused; a second refusal of a stream in a
+     * minute is shown. `giveUp` is called later, when there may be an answer already.
      *
      * @param {{kind: string}} problem
      * @param {string} hash
      * @param {() => void} giveUp
      * @returns {boolean} whether the page around was asked
      */
-    askForToken({ kind }, hash, giveUp) {
-      const isAsked = asked.hash === hash && performance.now() - asked.atMs < 60_000;
-      if (!isEmbedded() || !['key-401', 'key-403'].includes(kind) || isAsked) return false;
-      asked = { hash, atMs: performance.now() };
-      report('tokenneeded', { kind });
+    ask({ kind }, hash, giveUp) {
+      const needed = neededFor(kind);
+      const atMs = asked.get(`${needed} ${hash}`) ?? Number.NEGATIVE_INFINITY;
+      if (!isEmbedded() || needed === null || performance.now() - atMs < 60_000) return false;
+      asked.set(`${needed} ${hash}`, performance.now());
+      report(`${needed}needed`, { kind });
+      giveUpNow = giveUp;
       setTimeout(() => giveUp(), answerMs);
       return true;
     },
   };
+}
+
+/**
+ * What helps against a problem.
+ *
+ * @param {string} kind
+ * @returns {Credential | null}
+ */
+function neededFor(kind) {
+  if (['key-401', 'key-403'].includes(kind)) return 'token';
+  return kind.startsWith('ticket-') ? 'ticket' : null;
 }
 
 /** @typedef {ReturnType<typeof createReports>} Report */
@@ -93,20 +119,27 @@ function createReports(video, isEmbedded) {
 
 /**
  * @param {HTMLVideoElement} video
- * @param {Pick<EmbeddingInput, 'takeToken'> & {report: Report}} parts
+ * @param {Pick<EmbeddingInput, 'take'> & {report: Report, giveUp: () => void}} parts
  * @returns {Map<string, (command: Command) => void>}
  */
-function createCommands(video, { takeToken, report }) {
+function createCommands(video, { take, report, giveUp }) {
   /** @param {unknown} error */
   const reportBlocked = (error) => {
     // A pause ends the play that it interrupts with another error.
     if (error instanceof Error && error.name === 'NotAllowedError') report('playblocked');
   };
+  /**
+   * @param {Credential} name
+   * @param {Command} command
+   */
+  const takeFrom = (name, { hash, [name]: value }) => {
+    if (value === '') giveUp();
+    else if (typeof value === 'string') take(name, value, typeof hash === 'string' ? hash : undefined);
+  };
   /** @type {Record<string, (command: Command) => void>} */
   const commands = {
-    token({ token, hash }) {
-      if (typeof token === 'string') takeToken(token, typeof hash === 'string' ? hash : undefined);
-    },
+    token: (command) => takeFrom('token', command),
+    ticket: (command) => takeFrom('ticket', command),
     play: () => void video.play().catch(reportBlocked),
     pause: () => video.pause(),
     seek({ time }) {

@@ -1,11 +1,13 @@
-import { masterAddress, readFragment, readPick, waveformAddress, writeFragment } from './addresses.js';
+import { readFragment, streamAddress } from './addresses.js';
 import { wireControls } from './controls.js';
+import { createCredentials, createTicketTimer } from './credentials.js';
 import { elementOf } from './elements.js';
 import { createEmbedding } from './embedding.js';
 import { showFigures } from './figures.js';
 import { createInterruption } from './interruption.js';
 import { createMenus } from './menus.js';
 import { createMessage } from './message.js';
+import { showInPicker, wirePicker } from './picker.js';
 import { PlaybackProblem, unreachableProblem } from './problems.js';
 import { remember, showRecent } from './recent.js';
 import { captureState, restoreTracks, watchPauses } from './resumption.js';
@@ -17,9 +19,6 @@ import { createStreamPlayer } from './stream-player.js';
 const video = elementOf('video', HTMLVideoElement);
 const stage = elementOf('stage', HTMLElement);
 const spinner = elementOf('spinner', HTMLElement);
-const pickField = elementOf('pick', HTMLInputElement);
-const pickFault = elementOf('picker-fault', HTMLElement);
-const tokenField = elementOf('token', HTMLInputElement);
 
 /** @type {import('./stream-player.js').StreamPlayer | null} */
 let player = null;
@@ -43,27 +42,23 @@ const controls = wireControls(video, {
   changeSpeed: menus.changeSpeed,
 });
 const wasPaused = watchPauses(video);
-/**
- * A token that the page around sent, which wins over the one of the address.
- *
- * @type {{hash: string, token: string} | null}
- */
-let renewed = null;
+const credentials = createCredentials();
+/** A part was refused for its ticket in mid-play, and the page around was asked for another one. */
+let isTicketAwaited = false;
 const embedding = createEmbedding(video, {
   isEmbedded: () => readFragment().isEmbedded,
-  takeToken(token, hash = readFragment().hash) {
-    renewed = { hash, token };
-    // A player at work uses it for its next key.
-    if (player === null && hash === readFragment().hash) void play();
+  take(name, value, hash = readFragment().hash) {
+    credentials.take(name, value, hash);
+    if (hash !== readFragment().hash) return;
+    ticketTimer.watch(credentials.choice().ticket);
+    // A player at work uses it for its next request.
+    if (player === null) void play();
+    else if (isTicketAwaited && name === 'ticket') player.resume();
+    if (name === 'ticket') isTicketAwaited = false;
   },
 });
+const ticketTimer = createTicketTimer(() => embedding.report('ticketneeded', { kind: 'ticket-expiring' }));
 const message = createMessage(embedding.report);
-
-/** The stream and the newest token for it. */
-function readChoice() {
-  const choice = readFragment();
-  return renewed?.hash === choice.hash ? { ...choice, token: renewed.token } : choice;
-}
 
 const interruption = createInterruption(video, {
   resume: () => player?.resume(),
@@ -73,12 +68,14 @@ const interruption = createInterruption(video, {
 
 async function play() {
   const mine = (generation += 1);
-  const choice = readChoice();
+  const choice = credentials.choice();
   const { hash } = choice;
   const before = player;
   const from = left?.hash === hash ? left : null;
   left = from;
   player = null;
+  isTicketAwaited = false;
+  ticketTimer.watch(choice.ticket);
   interruption.clear();
   await before?.destroy();
   if (mine !== generation) return;
@@ -90,14 +87,14 @@ async function play() {
   };
   let next;
   try {
-    next = createStreamPlayer(video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
+    next = createStreamPlayer(video, { choice: () => credentials.choice(), onChange: () => menus.show(), onProblem });
   } catch (error) {
     // Such as a library that was not loaded.
     fail(error);
     return;
   }
   player = next;
-  sideFiles = openSideFiles(hash);
+  sideFiles = openSideFiles(() => credentials.choice());
   spinner.hidden = false;
   await sideFiles.refresh();
   if (mine !== generation) return;
@@ -117,14 +114,15 @@ async function play() {
  * What follows when a stream is loaded.
  *
  * @param {import('./stream-player.js').StreamPlayer} loaded
- * @param {{hash: string, poster: string, isPaused: boolean}} choice
+ * @param {{hash: string, ticket: string, poster: string, isPaused: boolean}} choice
  */
-async function begin(loaded, { hash, poster, isPaused }) {
+async function begin(loaded, { hash, ticket, poster, isPaused }) {
   const mine = generation;
   spinner.hidden = true;
   stage.dataset['state'] = 'paused';
   controls.enable(true);
-  if (poster === '' && loaded.qualities().every(({ height }) => !height)) video.poster = waveformAddress(hash);
+  if (poster === '' && loaded.qualities().every(({ height }) => !height))
+    video.poster = streamAddress({ hash, ticket }, 'waveform.webp');
   remember(hash);
   menus.show();
   embedding.report('ready', { qualities: loaded.qualities().length });
@@ -141,8 +139,7 @@ function showChoice({ hash, token, poster, isEmbedded }) {
   video.poster = poster;
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
   elementOf('title', HTMLElement).textContent = hash === '' ? 'No stream selected' : hash;
-  pickField.value = hash;
-  tokenField.value = token;
+  showInPicker({ hash, token });
   message.hide();
   spinner.hidden = true;
   stage.dataset['state'] = 'empty';
@@ -161,7 +158,23 @@ function showChoice({ hash, token, poster, isEmbedded }) {
  */
 function handle(problem) {
   if (problem instanceof PlaybackProblem && problem.isPart) interruption.report(problem);
-  else fail(problem);
+  else if (!askInPlace(problem)) fail(problem);
+}
+
+/**
+ * Asks for another ticket while the stream plays what it has loaded.
+ *
+ * @param {unknown} problem
+ * @returns {boolean} whether the page around was asked, now or before
+ */
+function askInPlace(problem) {
+  if (!(problem instanceof PlaybackProblem) || !problem.kind.startsWith('ticket-') || video.readyState === 0)
+    return false;
+  const mine = generation;
+  isTicketAwaited ||= embedding.ask(problem, readFragment().hash, () => {
+    if (mine === generation && isTicketAwaited) fail(problem);
+  });
+  return isTicketAwaited;
 }
 
 /**
@@ -186,7 +199,7 @@ function fail(problem) {
       ? problem
       : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) });
   const mine = generation;
-  const isAsked = embedding.askForToken(shown, readFragment().hash, () => {
+  const isAsked = embedding.ask(shown, readFragment().hash, () => {
     if (mine === generation) showFailure(shown);
   });
   if (isAsked) spinner.hidden = false;
@@ -212,11 +225,11 @@ function leave() {
  * @param {PlaybackProblem} problem
  */
 async function showCause(problem) {
-  const { hash } = readFragment();
   const mine = generation;
+  const master = streamAddress(credentials.choice(), 'master.m3u8');
   const isReachable =
     problem.kind !== 'part-unreachable' ||
-    (await fetch(masterAddress(hash), { method: 'HEAD', cache: 'no-store' }).then(
+    (await fetch(master, { method: 'HEAD', cache: 'no-store' }).then(
       () => true,
       () => false,
     ));
@@ -225,15 +238,7 @@ async function showCause(problem) {
   message.show(isReachable ? problem : unreachableProblem('stream-unreachable'));
 }
 
-elementOf('picker', HTMLFormElement).addEventListener('submit', (event) => {
-  event.preventDefault();
-  const { hash, fault } = readPick(pickField.value);
-  pickFault.hidden = fault === null;
-  pickFault.textContent = fault ?? '';
-  if (hash === null) return;
-  writeFragment({ hash, token: tokenField.value.trim() });
-  stage.scrollIntoView({ block: 'nearest' });
-});
+wirePicker();
 message.onRetry(() => {
   if (!interruption.isActive()) void play();
   else {
@@ -250,7 +255,7 @@ window.addEventListener('online', () => {
 video.addEventListener('waiting', () => (spinner.hidden = player === null || message.kind() !== undefined));
 for (const name of ['playing', 'canplay', 'pause']) video.addEventListener(name, () => (spinner.hidden = true));
 window.addEventListener('hashchange', () => {
-  if (renewed?.hash !== readFragment().hash) renewed = null;
+  credentials.forgetOthers();
   void play();
 });
 setInterval(() => showFigures(video, player), 500);

@@ -1,3 +1,5 @@
+import { expiryOf } from './credentials.js';
+
 // Failures of playback: what happened and what to do.
 
 /**
@@ -64,14 +66,15 @@ export function unreachableProblem(kind) {
   });
 }
 
-/** @typedef {{hash: string, token: string}} Asked */
+/** @typedef {{hash: string, token: string, ticket: string}} Asked */
 
 /**
  * @param {import('./addresses.js').AddressKind} what was requested
  * @param {number} status of the answer, 0 without an answer
  * @param {Asked} asked
+ * @param {string} [detail] what the answer says of itself
  */
-export function problemOfStatus(what, status, asked) {
+export function problemOfStatus(what, status, asked, detail = '') {
   // No try brings it back; what is buffered of it is not played on.
   if (status === 410)
     return new PlaybackProblem({
@@ -79,6 +82,9 @@ export function problemOfStatus(what, status, asked) {
       title: 'This stream was deleted',
       text: 'Whoever gave you the link knows whether there is another one.',
     });
+  // The server names the address with a ticket where a stream plays by nothing else.
+  if (what !== 'key' && status === 404 && detail.includes('/s/{ticket}/')) return ticketProblem(missingTicket, asked);
+  if (what !== 'key' && status === 403 && asked.ticket !== '') return ticketProblem(refusalOf(detail), asked);
   const kind = `${what}-${status || 'unreachable'}`;
   if (what === 'part') return partProblem(kind, status);
   if (status === 0) return unreachableProblem(kind);
@@ -97,6 +103,44 @@ export function problemOfStatus(what, status, asked) {
       actions: ['retry'],
     });
   return new PlaybackProblem({ kind, ...(what === 'key' ? keyProblem(status, asked) : streamProblem(status, asked)) });
+}
+
+/** @typedef {[kind: string, title: string, text: string]} TicketRefusal */
+
+/** @type {TicketRefusal} */
+const missingTicket = ['missing', 'This stream needs a ticket', 'The address of this page has none.'];
+/** @type {TicketRefusal} */
+const wrongTicket = ['refused', 'This link is not valid', 'It was changed on its way, or is of another stream.'];
+
+/**
+ * What the server says of a ticket, and what that means for a viewer.
+ *
+ * @type {[said: RegExp, ...TicketRefusal][]}
+ */
+const ticketRefusals = [
+  [/^The ticket expired/, 'expired', 'This link has expired', 'It was valid until {time}.'],
+  [/were withdrawn/, 'withdrawn', 'This link was withdrawn', 'Whoever gave it to you has ended it.'],
+  [/scope/, 'scope', 'This link does not open the whole stream', 'It is for less than what was asked for.'],
+  [/^Signed addresses are off/, 'off', 'This server takes no tickets', 'Its operator has not set STREAM_SECRET.'],
+];
+
+/**
+ * @param {string} detail
+ * @returns {TicketRefusal}
+ */
+function refusalOf(detail) {
+  const [, ...refusal] = ticketRefusals.find(([said]) => said.test(detail)) ?? [null, ...wrongTicket];
+  return refusal;
+}
+
+/**
+ * @param {TicketRefusal} refusal
+ * @param {Asked} asked
+ */
+function ticketProblem([kind, title, text], { ticket }) {
+  const time = new Date(expiryOf(ticket) * 1000).toLocaleString();
+  const remedy = 'Open the player link that you were given, or ask for a new one.';
+  return new PlaybackProblem({ kind: `ticket-${kind}`, title, text: `${text.replace('{time}', time)} ${remedy}` });
 }
 
 /**

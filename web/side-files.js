@@ -1,7 +1,7 @@
 // The cues of a stream's storyboard and chapters, which players do not read. The master playlist names both, so that no
 // address is requested in vain.
 
-import { masterAddress } from './addresses.js';
+import { streamAddress, withTicket } from './addresses.js';
 
 const cuePattern = /([\d:.]+) --> ([\d:.]+)[^\n]*\n([^\n]+)/g;
 /** After so long what failed is read again; a pointer that moves asks many times a second. */
@@ -85,10 +85,10 @@ function remembered(read) {
 /**
  * The storyboard and the chapters of a stream. What is needed of them is read at the first call.
  *
- * @param {string} hash
+ * @param {() => {hash: string, ticket: string}} choice the stream, with the newest ticket
  */
-export function openSideFiles(hash) {
-  const masterUrl = masterAddress(hash);
+export function openSideFiles(choice) {
+  const masterUrl = streamAddress(choice(), 'master.m3u8');
   // The browser may keep the master playlist for a year, and it changes when the stream is replaced: this asks whether
   // its copy still holds, and gives players that load it later the new one.
   const readMaster = remembered(() => readText(masterUrl, 'no-cache'));
@@ -100,7 +100,7 @@ export function openSideFiles(hash) {
    */
   const addressOf = async (pattern) => {
     const named = pattern.exec(await readMaster())?.[1];
-    return named === undefined ? null : new URL(named, masterUrl).href;
+    return named === undefined ? null : withTicket(new URL(named, masterUrl).href, choice());
   };
   const readTiles = remembered(async () => {
     const playlistUrl = await addressOf(/^#EXT-X-IMAGE-STREAM-INF:.*URI="([^"]+)"/m);
@@ -136,7 +136,9 @@ export function openSideFiles(hash) {
     async tileAt(time) {
       const found = await readTiles();
       const tile = found.find(({ from, to }) => time >= from && time < to) ?? found.at(-1);
-      return tile === undefined ? null : { ...tile, ...(await sizeOf(tile.uri)) };
+      if (tile === undefined) return null;
+      const uri = withTicket(tile.uri, choice());
+      return { ...tile, uri, ...(await sizeOf(uri)) };
     },
   };
 }

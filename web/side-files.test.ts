@@ -40,7 +40,7 @@ afterEach(() => {
 
 async function open() {
   const { openSideFiles } = await import('./side-files.js');
-  return openSideFiles('m');
+  return openSideFiles(() => ({ hash: 'm', ticket: '' }));
 }
 
 it('tiles and chapters are read once, by the addresses that the master names', async () => {

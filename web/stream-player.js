@@ -1,4 +1,4 @@
-import { keyAddress, kindOfAddress, masterAddress } from './addresses.js';
+import { keyAddress, kindOfAddress, streamAddress, withTicket } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
 // Shaka Player plays clear and encrypted streams (cbcs in fMP4). It fetches the key by a request of type KEY, reads the
@@ -25,8 +25,7 @@ import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './prob
 
 /**
  * @typedef {object} StreamInput
- * @property {string} hash
- * @property {() => string} currentToken the newest playback token, or ''
+ * @property {() => import('./problems.js').Asked} choice the stream, with its newest token and ticket
  * @property {() => void} onChange tracks have changed
  * @property {(problem: PlaybackProblem) => void} onProblem a failure after loading
  */
@@ -44,7 +43,8 @@ const idOf = ({ height, bandwidth }) => `${height}-${bandwidth}`;
  * @param {HTMLVideoElement} video
  * @param {StreamInput} input
  */
-export function createStreamPlayer(video, { hash, currentToken, onChange, onProblem }) {
+export function createStreamPlayer(video, { choice, onChange, onProblem }) {
+  const { hash } = choice();
   shaka.polyfill.installAll();
   const player = new shaka.Player();
   // With HLS, Shaka Player shows no captions until it appends a video segment after their choice, and there is none
@@ -58,16 +58,17 @@ export function createStreamPlayer(video, { hash, currentToken, onChange, onProb
    */
   let chosenHeight = null;
   /** @param {unknown} error */
-  const toProblem = (error) => problemOfShaka(error, { hash, token: currentToken() });
+  const toProblem = (error) => problemOfShaka(error, choice());
 
   const networking = player.getNetworkingEngine();
   networking?.registerRequestFilter((type, request) => {
     const isKey = type === shaka.net.NetworkingEngine.RequestType.KEY;
+    request.uris = request.uris.map((uri) => withTicket(uri, choice()));
     if (!isKey || kindOfAddress(request.uris[0] ?? '', hash) !== 'key') return;
     isEncrypted = true;
     // The token goes only to the host that served this page, whichever host the playlist names.
     request.uris = [keyAddress(hash)];
-    const token = currentToken();
+    const { token } = choice();
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
   // A deleted stream ends at once, not after further tries.
@@ -77,7 +78,11 @@ export function createStreamPlayer(video, { hash, currentToken, onChange, onProb
   });
   player.addEventListener('error', (event) => {
     const error = detailOf(event, 'detail');
-    if (isShakaError(error) && error.severity === shaka.util.Error.Severity.CRITICAL) onProblem(toProblem(error));
+    if (!isShakaError(error) || error.severity !== shaka.util.Error.Severity.CRITICAL) return;
+    const uri = String(error.data[0]);
+    // It was requested before there was a newer ticket.
+    if (statusOf(error) === 403 && withTicket(uri, choice()) !== uri) player.retryStreaming();
+    else onProblem(toProblem(error));
   });
   for (const name of [...changes, 'texttrackvisibility']) player.addEventListener(name, () => onChange());
 
@@ -86,7 +91,7 @@ export function createStreamPlayer(video, { hash, currentToken, onChange, onProb
     async load(startSec) {
       try {
         await player.attach(video);
-        await player.load(masterAddress(hash), startSec);
+        await player.load(streamAddress(choice(), 'master.m3u8'), startSec);
         player.selectTextTrack(null);
       } catch (error) {
         throw toProblem(error);
@@ -163,15 +168,34 @@ function statusOf(error) {
 }
 
 /**
+ * What a refusal says of itself (RFC 9457); '' where it says nothing.
+ *
+ * @param {unknown} body
+ * @returns {string}
+ */
+function detailIn(body) {
+  try {
+    return String(JSON.parse(String(body)).detail ?? '');
+  } catch {
+    return '';
+  }
+}
+
+/**
  * @param {unknown} error
- * @param {{hash: string, token: string}} asked
+ * @param {import('./problems.js').Asked} asked
  */
 function problemOfShaka(error, asked) {
   if (!isShakaError(error))
     return new PlaybackProblem({ kind: 'page', title: 'The stream does not play', text: String(error) });
   const { Category, Code } = shaka.util.Error;
   if ([Code.BAD_HTTP_STATUS, Code.HTTP_ERROR, Code.TIMEOUT].includes(error.code))
-    return problemOfStatus(kindOfAddress(String(error.data[0]), asked.hash), statusOf(error), asked);
+    return problemOfStatus(
+      kindOfAddress(String(error.data[0]), asked.hash),
+      statusOf(error),
+      asked,
+      detailIn(error.data[2]),
+    );
   if (error.category === Category.DRM && !window.isSecureContext) return insecureContextProblem();
   return new PlaybackProblem({
     kind: `shaka-${error.code}`,

@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
     const found = await answerOf(
       'problems.js',
       'problemOfStatus',
-      `${asked}.map(([what, status, token]) => problemOfStatus(what, status, { hash: 'a', token }))
+      `${asked}.map(([what, status, token]) => problemOfStatus(what, status, { hash: 'a', token, ticket: '' }))
         .map(({ kind, actions, isPart, title, message }) => [kind, actions, isPart, title + ' ' + message])`,
     );
     expect(found).toEqual(
@@ -129,6 +129,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
       ['x'.repeat(129), noHash],
       ['-x', noHash],
       ['', noHash],
+      ['https://media.example/s/1.k.0.sig/my-video/master.m3u8', 'my-video'],
       ['{"hash":', 'This JSON is incomplete: paste the whole job.'],
       ['{"hash":"a/b"}', 'This job has no valid `hash`.'],
       ['{"hash":"a","status":"completed","results":{"streaming":{}}}', 'a'],
@@ -143,9 +144,10 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
 
   it('the page takes posters of this service alone', async () => {
     const poster = 'thumb/c2ln-_/aW1n?f=webp&w=200';
-    expect(await inputOf({ hash: 'a', token: 't', embedded: '1', poster })).toEqual({
+    expect(await inputOf({ hash: 'a', token: 't', ticket: 'k', embedded: '1', poster })).toEqual({
       hash: 'a',
       token: 't',
+      ticket: 'k',
       poster: `${api.url}/${poster}`,
       isEmbedded: true,
     });
@@ -153,6 +155,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
       expect(await inputOf({ hash: 'a', embedded: 'yes', poster: other }), other).toEqual({
         hash: 'a',
         token: '',
+        ticket: '',
         poster: '',
         isEmbedded: false,
       });
