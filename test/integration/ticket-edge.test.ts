@@ -1,6 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -10,8 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readStreamTicket, signStreamTicket, ticketSecretsOf } from '#domain/playback/ticket.ts';
 import { checkout } from '../../testing/checkout.ts';
-import { freePort } from '../../testing/free-port.ts';
-import { findProgram } from '../../testing/servers.ts';
+import { hasEdgeNginx, startEdgeNginx } from '../../testing/edge-nginx.ts';
 
 // The programs of docs/guides/tickets.md, "Verify at the edge", before a server that counts what reaches it and refuses
 // as the service does.
@@ -74,40 +71,20 @@ async function expectEdge(ask: Ask): Promise<void> {
   expect(reached).toHaveLength(3 + wrong.length);
 }
 
-const nginx = findProgram('nginx');
-const modules = [join(checkout, '.tools/debian/usr/lib/nginx/modules'), '/usr/lib/nginx/modules'];
-const njs = modules.map((dir) => join(dir, 'ngx_http_js_module.so')).find((file) => existsSync(file)) ?? null;
-
-describe.skipIf(nginx === null || njs === null)('nginx', () => {
-  let child: ChildProcess | undefined;
-  afterAll(async () => {
-    if (child === undefined || child.exitCode !== null) return;
-    child.kill('SIGQUIT');
-    await once(child, 'close');
-  });
+describe.skipIf(!hasEdgeNginx)('nginx', () => {
+  let edge: Awaited<ReturnType<typeof startEdgeNginx>> | undefined;
+  afterAll(() => edge?.stop());
 
   it('C33.14: nginx keeps one copy for all tickets of a generation and limit, and passes on what is wrong', async () => {
-    const port = await freePort();
-    await writeFile(join(folder, 'ticket.js'), blockOf('javascript'));
-    await mkdir(join(folder, 'temp'));
-    const server = blockOf('nginx')
-      .replace('/var/cache/nginx/streams', join(folder, 'cache'))
-      .replace('ticket.js', join(folder, 'ticket.js'))
-      .replace('listen 8080', `listen 127.0.0.1:${port}`);
-    const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (name) => `${name}_temp_path ${join(folder, 'temp', name)};`,
-    );
-    await writeFile(
-      join(folder, 'nginx.conf'),
-      `load_module ${njs};\nenv STREAM_SECRET;\ndaemon off; master_process off; pid ${join(folder, 'pid')}; error_log stderr;
-events {}\nhttp { access_log off; ${temp.join(' ')} upstream reelwright { server ${originUrl.slice(7)}; }\n${server} }`,
-    );
-    child = spawn(nginx ?? '', ['-p', folder, '-c', join(folder, 'nginx.conf')], {
-      env: { ...process.env, STREAM_SECRET: secret },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    const { url } = (edge = await startEdgeNginx({
+      folder,
+      script: blockOf('javascript'),
+      configuration: blockOf('nginx'),
+      servers: [originUrl],
+      secret,
+    }));
     const ask: Ask = async (path) => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      const answer = await fetch(`${url}${path}`);
       return { status: answer.status, text: await answer.text() };
     };
     await expect
