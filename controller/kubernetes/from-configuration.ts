@@ -55,7 +55,7 @@ export function kubernetesDependencies(dependencies: ExecutorDependencies): Medi
       pendingDeadlineMs,
       ttlMs: mediaJobTtlMs,
     },
-    batches:
+    batchSettings:
       reportUrl === null || kubernetes.imageBatchMin === 0 || config.imageJobsPerProcess === 1
         ? null
         : {

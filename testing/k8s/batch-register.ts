@@ -56,7 +56,10 @@ export function register(waitingJobs: number) {
       [...world.owners]
         .filter(([, owner]) => owner.startsWith(prefix))
         .map(([id, owner]) => ({ id, attempt: 1, owner })),
-    find: vi.fn<(id: string) => Promise<Job | null>>(async (id) => exampleJob({ id, type: 'image:thumbnail' })),
+    // A job that has ended: nothing more follows from the end of its task.
+    find: vi.fn<(id: string) => Promise<Job | null>>(async (id) =>
+      exampleJob({ id, type: 'image:thumbnail', status: 'completed' }),
+    ),
   };
   const slots = new PoolSlots({
     claimed: new ClaimedJobs(),
@@ -64,17 +67,13 @@ export function register(waitingJobs: number) {
     imageSlotsOf: () => 0,
     jobs: { claim: async () => null },
   });
-  // Nothing more is to be done for a job that was deleted.
-  const concluded: string[] = [];
-  const conclusion = { jobs: { find: async (id: string) => (concluded.push(id), null) } };
-  const tickets = { add: vi.fn<() => Promise<void>>(async () => undefined), remove: async () => undefined };
+  const queue = { add: vi.fn<() => Promise<void>>(async () => undefined), remove: async () => undefined };
   const deleted = vi.fn<() => Promise<void>>(async () => undefined);
   let made = 100;
   const ports = {
     jobs,
     slots,
-    tickets,
-    conclusion,
+    queue,
     client: { delete: deleted },
     caches: {
       batchJobs: () => [],
@@ -86,7 +85,7 @@ export function register(waitingJobs: number) {
     },
     manifests: { isOutdated: () => false },
     problems: { ofBatches: new Map() },
-    settings: { pendingDeadlineMs: 2 * minuteMs },
+    pendingDeadlineMs: 2 * minuteMs,
     workQueue: { add: vi.fn<(key: string) => void>() },
     batchSettings: { min: 3, tasksMax: 3, tasksOf: () => ({ url: '', token: '' }) },
     storageWatch: {
@@ -103,5 +102,5 @@ export function register(waitingJobs: number) {
     now: () => world.nowMs,
   } as unknown as BatchPorts;
   const batches = new Batches(ports);
-  return { world, ports, batches, slots, tickets, deleted, concluded, jobs };
+  return { world, ports, batches, slots, queue, deleted, jobs };
 }

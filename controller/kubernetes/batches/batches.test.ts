@@ -32,9 +32,9 @@ it('a ticket of another attempt, queue or priority, and one whose job does not w
 });
 
 it('after a batch that could not start, image jobs run by themselves for ten minutes, by their tickets', async () => {
-  const { world, batches, tickets } = register(5);
+  const { world, batches, queue } = register(5);
   await batches.pause();
-  expect(tickets.add.mock.calls).toEqual(world.waiting.map((id) => [ticketOf(id)]));
+  expect(queue.add.mock.calls).toEqual(world.waiting.map((id) => [ticketOf(id)]));
   expect(await batches.leaves(ticketOf(idOf(0)))).toBe(false);
   expect(batches.mayTake(exampleJob({ type: 'image:thumbnail' }))).toBe(false);
   await batches.addForLeft();
@@ -131,7 +131,7 @@ it.each<[string, ageMs: number, isCancelled: boolean, isStopped: boolean]>([
   ['is at work', 59_999, false, false],
   ['is past the deadline of its pool', 60_000, false, true],
 ])('the pod of a batch whose job %s is looked after', async (_, ageMs, isCancelled, isStopped) => {
-  const { world, ports, batches, batch, ask, deleted, concluded } = await begun();
+  const { world, ports, batches, batch, ask, deleted, jobs } = await begun();
   await ask();
   world.batchJob = batchJob;
   world.nowMs += ageMs;
@@ -141,7 +141,7 @@ it.each<[string, ageMs: number, isCancelled: boolean, isStopped: boolean]>([
   await watchBatches(ports, batches, stopping.signal);
   expect(looked).toHaveBeenCalledTimes(1);
   expect([deleted.mock.calls.length, batch.isClosing]).toEqual([Number(isStopped), isStopped]);
-  expect(concluded).toEqual(isStopped && !isCancelled ? [idOf(0)] : []);
+  expect(jobs.find.mock.calls).toEqual(isStopped && !isCancelled ? [[idOf(0)]] : []);
 });
 
 it('a batch whose runner never asks is given up at the pending deadline, and no batch follows for some time', async () => {

@@ -28,7 +28,7 @@ export interface BatchSettings {
 /** What the register of batches needs. */
 export interface BatchesPorts extends WaitingImagesPorts {
   readonly jobs: WaitingImagesPorts['jobs'] & Pick<JobStore, 'countClaimed'>;
-  readonly tickets: Pick<TicketQueue, 'add'>;
+  readonly queue: Pick<TicketQueue, 'add'>;
   readonly caches: Pick<Caches, 'batchJobs' | 'keyOfJob'>;
   readonly slots: Pick<PoolSlots, 'claimed' | 'freeForImages' | 'mustYield' | 'running'>;
   readonly workQueue: Pick<WorkQueue, 'add'>;
@@ -146,10 +146,10 @@ export class Batches {
 
   /** A batch could not start, so the next one could not either: what waits for one gets its tickets again. */
   async pause(): Promise<void> {
-    const { now, tickets, log } = this.#ports;
+    const { now, queue, log } = this.#ports;
     this.#pausedUntilMs = now() + pauseMs;
     log.warn({ pause_ms: pauseMs }, 'batch did not start, image jobs run by themselves');
-    for (const jobId of await this.waiting.read()) await tickets.add({ jobId, attempt: 1, queue: batchable.queue });
+    for (const jobId of await this.waiting.read()) await queue.add({ jobId, attempt: 1, queue: batchable.queue });
   }
 
   /** Whether a batch has done its share, or its slot is wanted by jobs that go first. */

@@ -20,22 +20,21 @@ import type { Batches, BatchSettings } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts } from './conclude-task.ts';
 
 /** What reconciling batches needs. */
-export interface BatchReconcilerPorts {
-  readonly client: Pick<KubeClient, 'create' | 'delete'>;
-  readonly jobs: Pick<JobStore, 'claimedUnder' | 'recordWaitingOf'>;
-  readonly caches: Pick<Caches, 'job' | 'podCreationFailures' | 'podOf' | 'pools'>;
-  readonly slots: Pick<PoolSlots, 'hasCapacity' | 'running'>;
-  readonly conclusion: ConcludeTaskPorts;
-  readonly batchSettings: BatchSettings | null;
-  readonly manifests: Pick<JobManifests, 'batchOf' | 'isOutdated'>;
-  readonly settings: Pick<PlanSettings, 'pendingDeadlineMs'>;
-  readonly problems: Pick<PoolProblems, 'ofBatches'>;
-  readonly runnerNamespace: string;
-  /** Reconciles the jobs that wait for a slot of a pool. */
-  readonly wake: (pool: string) => void;
-  readonly log: Logger;
-  readonly now: () => number;
-}
+export type BatchReconcilerPorts = ConcludeTaskPorts &
+  Pick<PlanSettings, 'pendingDeadlineMs'> & {
+    readonly client: Pick<KubeClient, 'create' | 'delete'>;
+    readonly jobs: Pick<JobStore, 'claimedUnder' | 'recordWaitingOf'>;
+    readonly caches: Pick<Caches, 'job' | 'podCreationFailures' | 'podOf' | 'pools'>;
+    readonly slots: Pick<PoolSlots, 'hasCapacity' | 'running'>;
+    readonly batchSettings: BatchSettings | null;
+    readonly manifests: Pick<JobManifests, 'batchOf' | 'isOutdated'>;
+    readonly problems: Pick<PoolProblems, 'ofBatches'>;
+    readonly runnerNamespace: string;
+    /** Reconciles the jobs that wait for a slot of a pool. */
+    readonly wake: (pool: string) => void;
+    readonly log: Logger;
+    readonly now: () => number;
+  };
 
 /** A runner that has not asked for a task by then counts as one that cannot start. */
 const startMsMax = 5 * 60_000;
@@ -52,14 +51,14 @@ export class BatchReconciler {
   }
 
   async reconcile(id: string): Promise<Requeue> {
-    const { caches, slots, problems, now, settings } = this.#ports;
+    const { caches, slots, problems, now, pendingDeadlineMs } = this.#ports;
     const batch = this.#batches.find(id);
     // It has ended, or the last leader created it too late for this one: then its runner ends.
     if (batch === undefined) return this.#deleteHeldPod(id);
     const name = batchJobName(id);
     const job = caches.job(name);
     const waitedMs = batch.askedMs === null ? now() - batch.waitsSinceMs : 0;
-    if (waitedMs > Math.min(startMsMax, settings.pendingDeadlineMs) && job?.isSuspended !== true)
+    if (waitedMs > Math.min(startMsMax, pendingDeadlineMs) && job?.isSuspended !== true)
       return this.#giveUp(batch, job);
     if (job === null) {
       if (slots.running.isBeingCreated(name)) return { afterMs: checkMs };
@@ -108,7 +107,7 @@ export class BatchReconciler {
 
   /** The pod of a batch has ended, or cannot start: its current task is concluded. */
   async #end(batch: Batch, ended: AttemptEnd, { isFailure = ended.kind === 'failed' } = {}): Promise<undefined> {
-    const { jobs: rows, conclusion, slots, problems, wake, log } = this.#ports;
+    const { jobs: rows, slots, problems, wake, log } = this.#ports;
     batch.isClosing = true;
     // A runner that ended well has reported the end of its task, unless no leader answered: then the manifest says it.
     const cause: AttemptEnd = ended.kind === 'done' ? { kind: 'disrupted' } : ended;
@@ -117,7 +116,7 @@ export class BatchReconciler {
     // The pod's exit belongs to its current task. Two overlapping requests for a task may have claimed another row.
     const currentId = batch.current?.jobId ?? only?.id;
     for (const row of claimed)
-      await concludeTask(row, row.id === currentId ? cause : { kind: 'disrupted' }, conclusion);
+      await concludeTask(row, row.id === currentId ? cause : { kind: 'disrupted' }, this.#ports);
     if (ended.kind === 'failed') {
       const { exitCode, error } = ended;
       log.warn({ batch_id: batch.id, exit_code: exitCode, code: error?.code }, 'runner of a batch failed');

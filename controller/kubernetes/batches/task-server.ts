@@ -12,16 +12,15 @@ import type { Batches } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts, endOfTask } from './conclude-task.ts';
 
 /** What handing out tasks needs. */
-export interface TaskServerPorts {
+export type TaskServerPorts = ConcludeTaskPorts & {
   readonly jobs: Pick<JobStore, 'find' | 'claimedUnder'>;
-  readonly tickets: TicketQueue;
-  readonly conclusion: ConcludeTaskPorts;
+  readonly queue: TicketQueue;
   readonly storageWatch: { readonly isAway: boolean };
   readonly template: { readonly maxFileSizeBytes: number };
   readonly metrics: WaitMetrics;
   readonly log: Logger;
   readonly now: () => number;
-}
+};
 
 /**
  * Hands out tasks. A task whose answer was lost is still claimed for the batch, so a repeated request gets it again.
@@ -36,7 +35,7 @@ export class BatchTaskServer implements TaskServer {
   }
 
   async answer(batchId: string, { ended, is_last: isLast }: TaskRequest): Promise<TaskAnswer> {
-    const { jobs, tickets, storageWatch, log, now } = this.#ports;
+    const { jobs, queue, storageWatch, log, now } = this.#ports;
     const batch = this.#batches.find(batchId);
     if (batch === undefined) return 'end';
     batch.askedMs = now();
@@ -46,7 +45,7 @@ export class BatchTaskServer implements TaskServer {
       id === ended?.job_id && attempt === ended.attempt;
     if (ended !== null && claimed.some(isEnded)) {
       const { job_id: id, attempt, steps } = ended;
-      await concludeTask({ id, attempt, steps }, endOfTask(ended), this.#ports.conclusion);
+      await concludeTask({ id, attempt, steps }, endOfTask(ended), this.#ports);
     }
     const lost = claimed.find((row) => !isEnded(row));
     if (lost !== undefined && !isLast) {
@@ -63,7 +62,7 @@ export class BatchTaskServer implements TaskServer {
     batch.tasks += 1;
     observeWait(this.#ports.metrics, job);
     // The ticket of a claimed job would be dropped anyway, but it counts as waiting until then.
-    void dequeue({ queue: tickets, log }, job);
+    void dequeue({ queue, log }, job);
     return this.#handOut(batch, job);
   }
 

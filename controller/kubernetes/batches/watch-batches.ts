@@ -13,16 +13,16 @@ import { concludeTask, type ConcludeTaskPorts } from './conclude-task.ts';
 import { stopBatch, type StopBatchPorts } from './reconcile-batch.ts';
 
 /** What looking after batches needs. */
-export interface WatchBatchesPorts extends StopBatchPorts {
-  readonly jobs: Pick<JobStore, 'claimedUnder'>;
-  readonly caches: Pick<Caches, 'job' | 'pools'>;
-  readonly conclusion: ConcludeTaskPorts;
-  readonly batchSettings: BatchSettings | null;
-  readonly storageWatch: { readonly isAway: boolean };
-  readonly runnerNamespace: string;
-  readonly log: Logger;
-  readonly now: () => number;
-}
+export type WatchBatchesPorts = StopBatchPorts &
+  ConcludeTaskPorts & {
+    readonly jobs: Pick<JobStore, 'claimedUnder'>;
+    readonly caches: Pick<Caches, 'job' | 'pools'>;
+    readonly batchSettings: BatchSettings | null;
+    readonly storageWatch: { readonly isAway: boolean };
+    readonly runnerNamespace: string;
+    readonly log: Logger;
+    readonly now: () => number;
+  };
 
 const everyMs = 1_000;
 /** Without batches, rows that one has left behind are looked for this often. */
@@ -50,7 +50,7 @@ export async function watchBatches(ports: WatchBatchesPorts, batches: Batches, s
 }
 
 async function look(ports: WatchBatchesPorts, batches: Batches): Promise<void> {
-  const { jobs, caches, conclusion, storageWatch, log } = ports;
+  const { jobs, caches, storageWatch, log } = ports;
   const claimed = await jobs.claimedUnder(ownerPrefix);
   for (const row of claimed) {
     const batchId = row.owner.slice(ownerPrefix.length);
@@ -62,14 +62,14 @@ async function look(ports: WatchBatchesPorts, batches: Batches): Promise<void> {
       continue;
     }
     log.warn({ job_id: row.id, attempt: row.attempt }, 'batch missing, job continues in a new attempt');
-    await concludeTask(row, { kind: 'disrupted' }, conclusion);
+    await concludeTask(row, { kind: 'disrupted' }, ports);
   }
   for (const batch of batches.all()) await stopIfDue(batch, claimed, ports);
   if (!storageWatch.isAway) await batches.addForLeft();
 }
 
 async function stopIfDue(batch: Batch, claimed: readonly BatchedJob[], ports: WatchBatchesPorts): Promise<void> {
-  const { caches, runnerNamespace, conclusion, now } = ports;
+  const { caches, runnerNamespace, now } = ports;
   const rows = claimed.filter(({ owner }) => owner === ownerOf(batch.id));
   const { current } = batch;
   const [only] = rows.length === 1 ? rows : [];
@@ -87,5 +87,5 @@ async function stopIfDue(batch: Batch, claimed: readonly BatchedJob[], ports: Wa
   await stopBatch(batch, ports);
   const error = jobErrorOf('deadline_exceeded', current.attempt);
   const end = { kind: 'failed', exitCode: exitCodes.transient, error } as const;
-  await concludeTask({ id: current.jobId, attempt: current.attempt }, end, conclusion);
+  await concludeTask({ id: current.jobId, attempt: current.attempt }, end, ports);
 }

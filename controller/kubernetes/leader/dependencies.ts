@@ -47,6 +47,6 @@ export interface MediaJobDependencies
   /** Where runners of batches ask for tasks. */
   readonly taskEndpoint: TaskEndpoint;
   /** Batches of image jobs; null: every image job has a Job of its own. */
-  readonly batches: BatchSettings | null;
+  readonly batchSettings: BatchSettings | null;
   readonly randomUuid: () => string;
 }

@@ -110,7 +110,7 @@ export class LeaderController {
   /** Makes sure that a claimed job has its MediaJob. */
   async run(job: Job): Promise<void> {
     if (!this.#isReady) throw new Error('this process is not the leader');
-    const { caches, slots, workQueue, conclusion, now } = this.#parts.ports;
+    const { caches, slots, workQueue, now } = this.#parts.ports;
     const key = caches.keyOfJob(job.id);
     slots.add(job, claimOf(key === undefined ? undefined : caches.mediaJob(key), job));
     if (key !== undefined) {
@@ -123,7 +123,7 @@ export class LeaderController {
       // The claim is given back: no reconcile may create the Job meanwhile.
       slots.claimed.remove(job.id);
       slots.running.forgetUnclaimed((jobId) => jobId !== job.id);
-      if (await failIfRefused(job, error, conclusion)) return;
+      if (await failIfRefused(job, error, this.#parts.ports)) return;
       // Every other job would fail in the same way: the namespace is missing, or the API server is away.
       this.#pausedUntilMs = now() + startPauseMs;
       throw error;

@@ -65,7 +65,6 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
       if (key !== undefined) workQueue.add(key);
     }
   };
-  const { queue: tickets, batches: batchSettings, template } = dependencies;
   const ports = {
     ...dependencies,
     client,
@@ -82,13 +81,7 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
     streams,
     wake,
     now,
-    manifests: jobManifestsOf(template),
-    tickets,
-    batchSettings,
-    settings: dependencies,
-    adoption: dependencies,
-    cancellation: dependencies,
-    conclusion: dependencies,
+    manifests: jobManifestsOf(dependencies.template),
   };
   const batchWork = new BatchWork(ports);
   const resync = new Resync(ports, batchWork.batches);

@@ -24,7 +24,7 @@ export interface PoolStatusPorts extends ClusterCopyPorts {
   readonly client: ClusterCopyPorts['client'] & Pick<KubeClient, 'mergePatch'>;
   readonly caches: Pick<Caches, 'mediaJobs' | 'pools'>;
   readonly slots: { readonly running: Pick<RunningJobs, 'count'> };
-  readonly tickets: Pick<TicketQueue, 'depth'>;
+  readonly queue: Pick<TicketQueue, 'depth'>;
   readonly problems: Pick<PoolProblems, 'lastOf'>;
   readonly storageWatch: { readonly problem: string | null };
   readonly metrics: Metrics;
@@ -59,8 +59,8 @@ export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal
 }
 
 /** What each pool has to do, and may. */
-async function numbersOf({ caches, tickets, poolCopy, slots }: PoolStatusPorts): Promise<Map<string, PoolNumbers>> {
-  const [depths, jobs] = await Promise.all([tickets.depth(), poolCopy.waitingJobs()]);
+async function numbersOf({ caches, queue, poolCopy, slots }: PoolStatusPorts): Promise<Map<string, PoolNumbers>> {
+  const [depths, jobs] = await Promise.all([queue.depth(), poolCopy.waitingJobs()]);
   const pools = [...caches.pools.values()].map(({ metadata, spec: { concurrency } }) => {
     const name = metadata?.name ?? '';
     return [name, { concurrency, active: slots.running.count(name), ...poolTasksOf(name, { depths, jobs }) }] as const;

@@ -15,8 +15,8 @@ import type { Outcome } from './outcome.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What the adoption of a MediaJob needs. */
-export interface AdoptPorts {
-  readonly adoption: AdoptDependencies & { readonly queue: TicketQueue };
+export type AdoptPorts = AdoptDependencies & {
+  readonly queue: TicketQueue;
   readonly storageWatch: { readonly isAway: boolean; isOutage(): Promise<boolean> };
   readonly caches: Pick<Caches, 'profiles'>;
   readonly slots: Pick<PoolSlots, 'claim' | 'freeForImages' | 'freeForTickets' | 'prefer'>;
@@ -24,17 +24,17 @@ export interface AdoptPorts {
   /** Keys of MediaJobs whose profiles may not exist: they are reconciled when profiles change. */
   readonly profileWaiters: Pick<Set<string>, 'add' | 'delete'>;
   readonly now: () => number;
-}
+};
 
 /** Makes the job of a MediaJob from kubectl, or refuses it. One with an unknown profile waits for the profile. */
 export async function applyAdopt(mediaJob: MediaJob, ports: AdoptPorts): Promise<Outcome> {
-  const { adoption, storageWatch, slots, statuses, profileWaiters, now } = ports;
+  const { storageWatch, slots, statuses, profileWaiters, now } = ports;
   // Before the profiles are read: a profile that is published after that wakes it.
   if (mediaJob.spec.profile !== undefined) profileWaiters.add(keyOf(mediaJob));
   const isReserved = isReservedName(mediaJob.metadata?.name ?? '');
   const adopted = isReserved
     ? reservedRefusal
-    : await adopt(mediaJob, adoption).catch(async (error: unknown) => {
+    : await adopt(mediaJob, ports).catch(async (error: unknown) => {
         if (isJobProblem(error) && (await storageWatch.isOutage())) {
           const event = { action: 'Adopting', reason: 'StorageUnavailable', note: error.message };
           statuses.warn(mediaJob, event);
@@ -69,7 +69,7 @@ export async function applyAdopt(mediaJob: MediaJob, ports: AdoptPorts): Promise
   const mayClaim = !storageWatch.isAway && free > 0;
   if (mayClaim && (await slots.claim(job, claim))) return 'observe_again';
   if (claim.priority > 0 && !claim.isSuspended) slots.prefer(job, claim);
-  await enqueue(adoption, job);
+  await enqueue(ports, job);
   return 'observe_again';
 }
 

@@ -23,21 +23,21 @@ import type { Outcome } from './outcome.ts';
 import { allRunsOf, keepRunsOf, type RunCaches } from './unit-runs.ts';
 
 /** What the actions of a plan need. */
-export interface ApplyPorts extends AdoptPorts {
-  readonly client: KubeClient;
-  readonly jobs: Pick<JobStore, 'report' | 'recordWaiting' | 'keepRuns' | 'keptRuns'>;
-  readonly caches: AdoptPorts['caches'] & RunCaches;
-  readonly conclusion: ConcludeDependencies;
-  readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
-  readonly slots: AdoptPorts['slots'] & Pick<PoolSlots, 'add' | 'claimed' | 'running'>;
-  readonly manifests: Pick<JobManifests, 'manifestOf' | 'isOfOtherVersion'>;
-  readonly baseUrl: string;
-  /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
-  readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
-  /** Reconciles the jobs that wait for a slot of a pool. */
-  readonly wake: (pool: string) => void;
-  readonly progressRate: Pick<TokenBucket, 'take'>;
-}
+export type ApplyPorts = AdoptPorts &
+  ConcludeDependencies & {
+    readonly client: KubeClient;
+    readonly jobs: Pick<JobStore, 'report' | 'recordWaiting' | 'keepRuns' | 'keptRuns'>;
+    readonly caches: AdoptPorts['caches'] & RunCaches;
+    readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
+    readonly slots: AdoptPorts['slots'] & Pick<PoolSlots, 'add' | 'claimed' | 'running'>;
+    readonly manifests: Pick<JobManifests, 'manifestOf' | 'isOfOtherVersion'>;
+    readonly baseUrl: string;
+    /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
+    readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
+    /** Reconciles the jobs that wait for a slot of a pool. */
+    readonly wake: (pool: string) => void;
+    readonly progressRate: Pick<TokenBucket, 'take'>;
+  };
 
 type ActionOf<Kind extends Action['do']> = Extract<Action, { do: Kind }>;
 
@@ -122,15 +122,15 @@ async function applyEnd(
 ): Promise<Outcome> {
   const row = rowOf(observed);
   const { current, mediaJob } = observed;
-  const { conclusion, slots } = ports;
+  const { slots } = ports;
   const { creationTimestamp } = current.job?.metadata ?? {};
   const begunAt = creationTimestamp === undefined ? null : new Date(creationTimestamp);
   const units = await allRunsOf(row, ports);
   const attempt = { row, begunAt, units, isOfOtherVersion: isOfOtherVersion(row, ports) };
   const { next } =
     action.do === 'concludeAttempt'
-      ? await concludeAndClaim(attempt, action.end, conclusion)
-      : await failJob(attempt, action.error, conclusion);
+      ? await concludeAndClaim(attempt, action.end, ports)
+      : await failJob(attempt, action.error, ports);
   if (next === 'claimed') slots.add({ id: row.id, attempt: row.attempt + 1 }, claimOf(mediaJob, row));
   else slots.claimed.remove(row.id);
   if (action.do === 'concludeAttempt' && action.end.kind === 'done') {
@@ -155,7 +155,7 @@ function isOfOtherVersion(row: Job, { caches, manifests }: ApplyPorts): boolean 
 async function createJob(observed: Observed, row: Job, ports: ApplyPorts): Promise<Outcome> {
   const { mediaJob, pool, units } = observed;
   if (pool.spec === null || units?.next == null) throw new TypeError('a Job needs a pool and units');
-  const { client, conclusion, slots } = ports;
+  const { client, slots } = ports;
   if (needsContentKey(row)) await createKeySecret(mediaJob, row, ports);
   const manifest = ports.manifests.manifestOf({
     job: row,
@@ -175,7 +175,7 @@ async function createJob(observed: Observed, row: Job, ports: ApplyPorts): Promi
     // Created before, by this leader or the last one; the cache will show it.
     if (hasReason(error, 'AlreadyExists')) return 'continue';
     slots.running.failCreation(name, row.id);
-    if (!(await failIfRefused(row, error, conclusion))) {
+    if (!(await failIfRefused(row, error, ports))) {
       if (hasReason(error, 'Forbidden')) await showRefusal(observed, row, error.message, ports);
       throw error;
     }

@@ -16,14 +16,14 @@ interface NamespacePorts {
 }
 
 /** What the deletion of a MediaJob needs. */
-export interface DeletionPorts extends NamespacePorts {
-  readonly client: Pick<KubeClient, 'get' | 'delete'>;
-  readonly jobs: Pick<JobStore, 'find'>;
-  readonly cancellation: CancelDependencies;
-  readonly caches: Pick<Caches, 'jobsOf'>;
-  readonly slots: { readonly claimed: Pick<ClaimedJobs, 'remove'> };
-  readonly log: Logger;
-}
+export type DeletionPorts = NamespacePorts &
+  CancelDependencies & {
+    readonly client: Pick<KubeClient, 'get' | 'delete'>;
+    readonly jobs: Pick<JobStore, 'find'>;
+    readonly caches: Pick<Caches, 'jobsOf'>;
+    readonly slots: { readonly claimed: Pick<ClaimedJobs, 'remove'> };
+    readonly log: Logger;
+  };
 
 const namespaces: Resource<KubeObject> = {
   apiVersion: 'v1',
@@ -37,13 +37,13 @@ const namespaces: Resource<KubeObject> = {
  * MediaJob.
  */
 export async function onMediaJobDeleted(deleted: MediaJob, ports: DeletionPorts): Promise<void> {
-  const { jobs: rows, cancellation, slots, log } = ports;
+  const { jobs: rows, slots, log } = ports;
   // One that follows an equal job has no row of its own.
   const row = await rows.find(ownJobIdOf(deleted));
   if (row === null || isFinal(row.status) || !(await hasNamespace(deleted, ports))) return;
   log.info({ job_id: row.id }, 'MediaJob deleted, cancelling its job');
   // The job may have ended meanwhile.
-  await cancelJob(cancellation, row.id).catch((error: unknown) => {
+  await cancelJob(ports, row.id).catch((error: unknown) => {
     if (!(error instanceof KnownProblem && error.code === 'conflict')) throw error;
   });
   slots.claimed.remove(row.id);

@@ -16,8 +16,8 @@ import { plan } from '../plan/plan.ts';
 /** What reconciling needs, with what each of its steps needs. */
 export type ReconcilePorts = ObservePorts &
   ApplyPorts &
-  DeletionPorts & {
-    readonly settings: PlanSettings;
+  DeletionPorts &
+  PlanSettings & {
     readonly caches: Pick<Caches, 'mediaJob' | 'deletedMediaJob' | 'forgetDeleted'>;
     readonly ownWrites: Pick<OwnWrites, 'newest'>;
     readonly slots: Pick<PoolSlots, 'prefer' | 'unprefer'>;
@@ -31,7 +31,7 @@ export type ReconcilePorts = ObservePorts &
 
 /** Reconciles the MediaJob of a key: observe, plan, apply; requeued if the plan asks for it. */
 export async function reconcile(key: string, ports: ReconcilePorts): Promise<Requeue> {
-  const { settings, caches, now } = ports;
+  const { mediaJobTtlMs, caches, now } = ports;
   const deleted = caches.deletedMediaJob(key);
   if (deleted !== undefined) {
     await onMediaJobDeleted(deleted, ports);
@@ -43,7 +43,7 @@ export async function reconcile(key: string, ports: ReconcilePorts): Promise<Req
   if (mediaJob.metadata?.deletionTimestamp !== undefined && !hasEnded(mediaJob))
     return onMediaJobDeleted(mediaJob, ports);
   // From the cache alone, so that later events of the Job and the pod of a finished job cost nothing.
-  const ttlMs = isComplete(mediaJob) ? remainingTtlMs(mediaJob, settings.mediaJobTtlMs, now()) : 0;
+  const ttlMs = isComplete(mediaJob) ? remainingTtlMs(mediaJob, mediaJobTtlMs, now()) : 0;
   if (ttlMs > 0 && !mayNeedStop(jobIdOf(mediaJob), caches)) return { afterMs: ttlMs };
   return observeAndAct(key, mediaJob, { ports, readsBucket: false });
 }
@@ -66,10 +66,10 @@ interface Reconciling {
 }
 
 async function observeAndAct(key: string, mediaJob: MediaJob, { ports, readsBucket }: Reconciling): Promise<Requeue> {
-  const { settings, followers, streams, now } = ports;
+  const { followers, streams, now } = ports;
   const observed = await observe(mediaJob, ports, readsBucket);
   if (observed === null) return streams.add(key);
-  const planned = plan(observed, now(), settings);
+  const planned = plan(observed, now(), ports);
   if (planned.followsRow === true && observed.row !== null) followers.follow(key, observed.row);
   else followers.forget(key);
   preferByPriority(observed, ports);
