@@ -84,7 +84,7 @@ export function admissionPastQueueTask(dependencies: AdmissionDependencies): Per
   const { queue, executor, storageWatch } = dependencies;
   const work = async () => {
     if (storageWatch.isAway) return;
-    for (const ticket of (await executor.ticketsPastQueue?.()) ?? []) {
+    for (const ticket of await executor.ticketsPastQueue()) {
       const returned = await admitTraced(ticket, dependencies);
       if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
       // It would be dropped, but counts as waiting until it comes.
@@ -102,12 +102,12 @@ function admitTraced(ticket: Ticket, dependencies: AdmissionDependencies): Promi
 }
 
 /**
- * Claims the ticket's attempt and starts it, unless the executor claims it for a batch. A ticket of an attempt that
+ * Claims the ticket's attempt and starts it, unless the executor will claim it itself. A ticket of an attempt that
  * ended or is claimed already is dropped. Returns the ticket of an attempt that could not be started.
  */
 async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Ticket | null> {
   const { jobId, attempt } = ticket;
-  if ((await executor.leaves?.(ticket)) === true) return null;
+  if (!(await executor.admits(ticket))) return null;
   const { owner, durationMs: leaseMs } = executor.lease;
   const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
   if (job === null) {

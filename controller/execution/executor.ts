@@ -16,21 +16,12 @@ export interface Executor {
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */
   whenFree(queue: QueueName, signal: AbortSignal): Promise<void>;
-  /**
-   * Whether the executor will claim the job of a ticket itself, for a batch or once its own pool has a free slot;
-   * admission then drops the ticket.
-   */
-  leaves?(ticket: Ticket): Promise<boolean>;
-  /**
-   * Tickets of waiting jobs that may start although no ticket of their queue may, in slots that are reserved for them
-   * or of a pool that serves no queue. Absent: none are.
-   */
-  ticketsPastQueue?(): Promise<readonly Ticket[]>;
-  /**
-   * How many pods of a queue's pool are at work, as its concurrency counts them; 0 without the lead. Absent: the
-   * claimed jobs in the database are.
-   */
-  activePods?(queue: QueueName): number;
+  /** Whether admission claims the job of a ticket; else the executor will claim it, and the ticket is dropped. */
+  admits(ticket: Ticket): Promise<boolean>;
+  /** Tickets of waiting jobs that may start although no ticket of their queue may, in slots that are kept for them. */
+  ticketsPastQueue(): Promise<readonly Ticket[]>;
+  /** How many jobs of a queue are at work, as the concurrency counts them; null: as many as the database has. */
+  activePods(queue: QueueName): number | null;
   /** Starts the attempt of a claimed job and returns at once. A second call for the same attempt changes nothing. */
   run(job: Job): Promise<void>;
   /** Stops the running attempts as disruptions, so that another worker takes them. `signal` aborts at the deadline. */

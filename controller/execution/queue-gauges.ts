@@ -32,7 +32,7 @@ export function queueGaugesComponent(dependencies: GaugeDependencies): Component
       for (const name of queueNames) {
         metrics.queueOldest.set({ queue: name }, oldest[name]);
         const { pending, retry } = depths[name];
-        const states = { pending, retry, active: executor?.activePods?.(name) ?? atWork[name] };
+        const states = { pending, retry, active: executor?.activePods(name) ?? atWork[name] };
         for (const [state, count] of Object.entries(states)) metrics.queueTasks.set({ queue: name, state }, count);
       }
     } catch (error) {

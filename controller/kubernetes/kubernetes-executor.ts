@@ -58,7 +58,7 @@ export class KubernetesExecutor implements Executor {
   }
 
   freeSlots(queue: QueueName): number {
-    return this.#leader?.freeSlots(queue) ?? 0;
+    return this.#leader?.claims.freeSlots(queue) ?? 0;
   }
 
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {
@@ -66,8 +66,8 @@ export class KubernetesExecutor implements Executor {
     while (this.freeSlots(queue) === 0) await this.#claimed.nextChange(signal);
   }
 
-  async leaves(ticket: Ticket): Promise<boolean> {
-    return this.#leader !== null && (await this.#leader.leaves(ticket));
+  async admits(ticket: Ticket): Promise<boolean> {
+    return this.#leader === null || (await this.#leader.claims.admits(ticket));
   }
 
   activePods(queue: QueueName): number {
@@ -75,7 +75,7 @@ export class KubernetesExecutor implements Executor {
   }
 
   async ticketsPastQueue(): Promise<readonly Ticket[]> {
-    return (await this.#leader?.ticketsPastQueue()) ?? [];
+    return (await this.#leader?.claims.ticketsPastQueue()) ?? [];
   }
 
   async run(job: Job): Promise<void> {

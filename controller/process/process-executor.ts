@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
 import { warmRunnerVariables } from '#domain/work/access.ts';
 import { findIsolation, type Isolation, memoryLimit } from '#platform/commands/isolation.ts';
 import type { Executor } from '../execution/executor.ts';
@@ -84,6 +85,19 @@ export class ProcessExecutor implements Executor {
   freeSlots(queue: QueueName): number {
     const taken = [...this.#running.values()].filter((running) => running.queue === queue).length;
     return Math.max(0, this.#options.concurrency[queue] - taken);
+  }
+
+  /** Every job is claimed by its ticket. */
+  admits(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  ticketsPastQueue(): Promise<readonly Ticket[]> {
+    return Promise.resolve([]);
+  }
+
+  activePods(): null {
+    return null;
   }
 
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,3 @@
-import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import { batchKey } from '../snapshots/names.ts';
 import type { TaskEndpoint } from '../../execution/task-requests.ts';
@@ -37,11 +36,6 @@ export class BatchWork {
       if (taskEndpoint.server === server) taskEndpoint.server = null;
     });
     await watchBatches(this.#ports, this.batches, signal);
-  }
-
-  /** Whether the job of a ticket is left to the batches. */
-  leaves(ticket: Ticket): Promise<boolean> {
-    return this.batches.leaves(ticket);
   }
 
   /** The key of a batch that has not ended; undefined for any other id. */

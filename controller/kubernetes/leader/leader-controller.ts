@@ -1,17 +1,15 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
-import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import { collectGarbage } from '#platform/lifecycle/collect-garbage.ts';
 import { TokenBucket } from '#platform/concurrency/token-bucket.ts';
 import { ensurePools } from '../pools/ensure-pools.ts';
 import { poolStatusLoop } from '../pools/pool-status.ts';
-import { ticketOf } from '#jobs/submission/enqueue.ts';
-import { batchPool } from '../batches/batch.ts';
 import { failIfRefused } from '../reconcile/conclude.ts';
 import { claimOf } from '../snapshots/routing.ts';
 import { CacheEvents } from './cache-events.ts';
+import { claimPreferred, Claims } from './claims.ts';
 import { showQueuedJobs } from './queued-jobs.ts';
 import { composeTerm, type Term, type TermInput } from './term.ts';
 
@@ -19,7 +17,6 @@ import { composeTerm, type Term, type TermInput } from './term.ts';
 const resyncEveryMs = 1_000;
 /** How long no job is admitted after the API server did not create a MediaJob. */
 const startPauseMs = 10_000;
-const ofQueues: readonly string[] = Object.values(poolOfQueue);
 /** Log lines about a failing resync: one a minute. */
 const resyncLogRate = { perSecond: 1 / 60, burst: 1 };
 
@@ -28,6 +25,8 @@ const resyncLogRate = { perSecond: 1 / 60, burst: 1 };
  * last leader are known before any is created. All its state is in Postgres and in the API server, for the next leader.
  */
 export class LeaderController {
+  /** Which jobs admission claims. */
+  readonly claims: Claims;
   readonly #term: LeaderTerm;
   readonly #parts: Term;
   readonly #resyncLog = new TokenBucket(resyncLogRate);
@@ -39,6 +38,8 @@ export class LeaderController {
   constructor(input: TermInput) {
     this.#term = input.term;
     this.#parts = composeTerm(input);
+    const { ports, batchWork } = this.#parts;
+    this.claims = new Claims({ ...ports, batches: batchWork.batches, mayClaim: () => this.#mayClaim() });
   }
 
   /** Begins and returns at once: the API server may be away. */
@@ -58,49 +59,9 @@ export class LeaderController {
     await this.#ended;
   }
 
-  /** Whether the job of a ticket is left to the batches, or to the next free slot of the pool that it names. */
-  async leaves(ticket: Ticket): Promise<boolean> {
-    const { batchWork, ports } = this.#parts;
-    const { pool, queue } = ticket;
-    if (pool === undefined || pool === poolOfQueue[queue]) return batchWork.leaves(ticket);
-    // A job whose pool does not exist is claimed: what it waits for then has a deadline.
-    return ports.caches.pools.get(ports.runnerNamespace, pool) !== undefined && ports.slots.freeForTickets(pool) === 0;
-  }
-
-  /** How many more jobs of `queue` may be claimed. */
-  freeSlots(queue: QueueName): number {
-    return this.#mayClaim() ? this.#parts.ports.slots.freeForTickets(poolOfQueue[queue]) : 0;
-  }
-
-  /** What the status of the queue's pool shows as `active`. */
+  /** How many pods of a queue's pool are at work: what the status of the pool shows as `active`. */
   activePods(queue: QueueName): number {
     return this.#parts.ports.slots.running.count(poolOfQueue[queue]);
-  }
-
-  /** Tickets of the jobs that need no turn in a queue: of image jobs with reserved slots, and of pools without one. */
-  async ticketsPastQueue(): Promise<readonly Ticket[]> {
-    if (!this.#mayClaim()) return [];
-    return [...(await this.#ticketsForReservedSlots()), ...(await this.#ticketsOfOtherPools())];
-  }
-
-  /** Of the jobs that name a pool that serves no queue, as many as it has free slots. */
-  async #ticketsOfOtherPools(): Promise<readonly Ticket[]> {
-    const { slots, jobs, caches } = this.#parts.ports;
-    const names = [...caches.pools.values()].map(({ metadata }) => metadata?.name ?? '');
-    const others = names.filter((name) => !ofQueues.includes(name) && slots.freeForTickets(name) > 0);
-    const tickets = others.map((name) => jobs.waitingInPool(name, slots.freeForTickets(name)));
-    return (await Promise.all(tickets)).flat();
-  }
-
-  /** Of the image jobs that have waited longest, for their reserved slots while no other is free. */
-  async #ticketsForReservedSlots(): Promise<readonly Ticket[]> {
-    const { slots, jobs } = this.#parts.ports;
-    if (slots.freeForTickets(batchPool) > 0) return [];
-    const limit = slots.freeForImages(batchPool);
-    if (limit === 0) return [];
-    const ids = await jobs.batchableIds(limit);
-    const rows = await Promise.all(ids.map((id) => jobs.find(id)));
-    return rows.flatMap((row) => (row === null ? [] : ticketOf(row)));
   }
 
   #mayClaim(): boolean {
@@ -183,22 +144,6 @@ export class LeaderController {
         log.warn({ err: error }, 'claimed jobs could not be resynced');
       }
       return false;
-    }
-  }
-}
-
-/** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
-async function claimPreferred(
-  { slots, caches, workQueue, storageWatch, log }: Term['ports'],
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await slots.claimed.nextChange(signal);
-      if (storageWatch.isAway) continue;
-      for (const jobId of await slots.claimPreferred()) workQueue.add(caches.keyOfJob(jobId) ?? '');
-    } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, 'jobs could not be claimed by priority');
     }
   }
 }
