@@ -42,6 +42,8 @@ const notificationSchema = z.looseObject({}).register(bodies, { id: 'BucketNotif
 const doc: RouteDoc = {
   tag: 'Uploads',
   operationId: 'receiveBucketEvents',
+  right: 'submit',
+  subject: 'everything',
   summary: 'Receive events of the source bucket',
   description:
     'A notification of S3 (`Records`), one event of Amazon EventBridge, or either in an envelope of Amazon SNS (also as `text/plain`). Each object that was created is submitted by the first of `EVENT_RULES` that matches its key, once per version; a new version of a key makes its job again, unless the rule keeps the first. `Authorization: Bearer` with `EVENTS_TOKEN`, or `Basic` with it as password, is accepted in place of an API key. A subscription of SNS is confirmed by a person: its address is in the log. After a 5xx the sender repeats the notification.',

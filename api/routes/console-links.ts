@@ -69,6 +69,8 @@ const consoleLinksBodySchema = z
 const doc: RouteDoc = {
   tag: 'Console',
   operationId: 'signConsoleLinks',
+  right: 'read',
+  subject: 'own',
   summary: 'Sign addresses of images and a playback token',
   description:
     'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for `playback_expires_in_sec`, by default ten minutes and at most a week. At most 120 requests a minute for each API key.',

@@ -8,6 +8,8 @@ const idOfImport = { id: 'The import, a UUID.' };
 export const begin: RouteDoc = {
   tag: 'Imports',
   operationId: 'beginImport',
+  right: 'import',
+  subject: 'nothing',
   summary: 'Import a file from another server',
   description:
     'A worker fetches the file into the bucket of uploads, and goes on by ranges after an interruption. `source` is the key to submit jobs with, once the import has completed. The host is one that the operator has named.',
@@ -25,6 +27,8 @@ export const begin: RouteDoc = {
 export const list: RouteDoc = {
   tag: 'Imports',
   operationId: 'listImports',
+  right: 'import',
+  subject: 'own',
   summary: 'List imports, the newest first',
   credential: 'api_key',
   query: importListQuerySchema,
@@ -35,6 +39,8 @@ export const list: RouteDoc = {
 export const find: RouteDoc = {
   tag: 'Imports',
   operationId: 'getImport',
+  right: 'import',
+  subject: 'import',
   summary: 'Get an import',
   description: 'Between two attempts it stays `running`. A failed one says why, and what to do.',
   credential: 'api_key',
@@ -46,6 +52,8 @@ export const find: RouteDoc = {
 export const remove: RouteDoc = {
   tag: 'Imports',
   operationId: 'cancelImport',
+  right: 'import',
+  subject: 'import',
   summary: 'Cancel an import that has not ended',
   credential: 'api_key',
   path: idOfImport,

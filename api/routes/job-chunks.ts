@@ -25,6 +25,8 @@ const jobChunksSchema = z
 const doc: RouteDoc = {
   tag: 'Jobs',
   operationId: 'listChunks',
+  right: 'read',
+  subject: 'job',
   summary: 'Show which chunks of a long video are encoded',
   description:
     '`chunks` is null for a job in one piece, before its source is cut, once its working objects are cleaned up, and where this server cannot see them: they may be in a `WORK_BUCKET`.',

@@ -10,6 +10,8 @@ import { jobTimelineSchema, timelineToWire } from '../wire/timeline.ts';
 const doc: RouteDoc = {
   tag: 'Jobs',
   operationId: 'getTimeline',
+  right: 'read',
+  subject: 'job',
   summary: 'Show what a job waited for, ran and used',
   description:
     'Its attempts that were claimed, the newest 20, and of each the units and steps once it has ended. What is not known is null or left out: `processor_ms` of a step that was killed, or the steps of an attempt whose worker was lost.',

@@ -29,6 +29,8 @@ const choiceHeaders = {
 export const submit: RouteDoc = {
   tag: 'Jobs',
   operationId: 'submitJob',
+  right: 'submit',
+  subject: 'own',
   summary: 'Submit a job',
   description:
     'Equal requests (`type`, `hash`, `source` and `options` with their defaults) make one job: after a 500 it is safe to send the same request again.',
@@ -59,6 +61,8 @@ export const submit: RouteDoc = {
 export const batch: RouteDoc = {
   tag: 'Jobs',
   operationId: 'submitJobs',
+  right: 'submit',
+  subject: 'own',
   summary: 'Submit up to 500 jobs',
   description:
     'Each submission has an entry of its own in the answer, in order: what `POST /api/jobs` would answer. What is wrong with one leaves the others alone.',
@@ -77,6 +81,8 @@ export const batch: RouteDoc = {
 export const list: RouteDoc = {
   tag: 'Jobs',
   operationId: 'listJobs',
+  right: 'read',
+  subject: 'own',
   summary: 'List jobs, newest first',
   description:
     'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone.',
@@ -89,6 +95,8 @@ export const list: RouteDoc = {
 export const find: RouteDoc = {
   tag: 'Jobs',
   operationId: 'getJob',
+  right: 'read',
+  subject: 'job',
   summary: 'Get a job',
   description:
     'The answer has an `ETag`; while the job is active, `Retry-After` gives the seconds until the next poll. `check` asks the buckets whether the source was replaced and whether the results are there.',
@@ -107,6 +115,8 @@ export const find: RouteDoc = {
 export const retry: RouteDoc = {
   tag: 'Jobs',
   operationId: 'retryJob',
+  right: 'submit',
+  subject: 'job',
   summary: 'Retry a failed job',
   description:
     'Makes one new job for each failed retryable stage of a `video:full`; for any other type, one job of the same type. Each has `retry_of_job_id`. An equal job that is active or completed is returned instead of a new one.',
@@ -121,6 +131,8 @@ export const retry: RouteDoc = {
 export const rerun: RouteDoc = {
   tag: 'Jobs',
   operationId: 'rerunJob',
+  right: 'submit',
+  subject: 'job',
   summary: 'Make a job again',
   description:
     "Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's priority and, unless one is named, its profile. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.",
@@ -138,6 +150,8 @@ export const rerun: RouteDoc = {
 export const cancel: RouteDoc = {
   tag: 'Jobs',
   operationId: 'cancelJob',
+  right: 'submit',
+  subject: 'job',
   summary: 'Cancel a queued or running job',
   description: 'The status is final at once; running work stops within seconds. Cancelling again changes nothing.',
   credential: 'api_key',
@@ -150,6 +164,8 @@ export const cancel: RouteDoc = {
 export const events: RouteDoc = {
   tag: 'Jobs',
   operationId: 'followJob',
+  right: 'read',
+  subject: 'job',
   summary: 'Follow a job',
   description:
     'Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop. `exclude=results` leaves the results out, which may be large. When too many streams are open, the answer is 503.',
@@ -167,6 +183,8 @@ export const events: RouteDoc = {
 export const callbacks: RouteDoc = {
   tag: 'Callbacks',
   operationId: 'getCallbacks',
+  right: 'read',
+  subject: 'job',
   summary: 'Get the webhook of a job and its delivery attempts',
   credential: 'api_key',
   path: idOfJob,
@@ -177,6 +195,8 @@ export const callbacks: RouteDoc = {
 export const redeliver: RouteDoc = {
   tag: 'Callbacks',
   operationId: 'redeliverCallback',
+  right: 'submit',
+  subject: 'job',
   summary: 'Deliver the webhook of a job again',
   description:
     'Sends the same event with the same bytes, with a new series of attempts; `callback_status` becomes `pending`.',

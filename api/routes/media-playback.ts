@@ -14,6 +14,8 @@ const doc: RouteDoc = {
   credential: 'api_key',
   path: { hash: 'The media.' },
   operationId: 'listMediaPlayback',
+  right: 'read',
+  subject: 'media',
   summary: 'List how a media played, by day',
   description:
     'By day (UTC), the newest first, what players said of their state by CMCD, where `PLAYBACK_FIGURES` is on. `sessions` is an estimate, and figures may be ten seconds old. A day without any is left out.',

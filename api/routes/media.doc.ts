@@ -17,6 +17,8 @@ export const list: RouteDoc = {
   tag: 'Media',
   credential: 'api_key',
   operationId: 'listMedia',
+  right: 'read',
+  subject: 'own',
   summary: 'List media, newest first',
   description:
     'One of `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.',
@@ -28,6 +30,8 @@ export const list: RouteDoc = {
 export const find: RouteDoc = {
   ...shared,
   operationId: 'getMedia',
+  right: 'read',
+  subject: 'media',
   summary: 'Get what is known of a media',
   description:
     'Its revisions (at most the newest 50 outputs), images, jobs (the newest 100), key id and expiry. A deleted media has `status` `deleted` and its receipt until something new is made under its hash.',
@@ -38,6 +42,8 @@ export const find: RouteDoc = {
 export const files: RouteDoc = {
   ...shared,
   operationId: 'listMediaFiles',
+  right: 'read',
+  subject: 'media',
   summary: 'List the objects of a media in the media bucket',
   description: 'Of all revisions, in the order of their keys, with size, `etag` and, where it was recorded, `sha256`.',
   query: mediaFilesQuerySchema,
@@ -48,6 +54,8 @@ export const files: RouteDoc = {
 export const change: RouteDoc = {
   ...shared,
   operationId: 'changeMedia',
+  right: 'delete',
+  subject: 'media',
   summary: 'Set when a media expires, hold it, or decide how it plays',
   description:
     'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it.',
@@ -59,6 +67,8 @@ export const change: RouteDoc = {
 export const withdraw: RouteDoc = {
   ...shared,
   operationId: 'withdrawTickets',
+  right: 'publish',
+  subject: 'media',
   summary: 'Withdraw the tickets of a media',
   description:
     'Every ticket of the media so far is refused within five seconds; new ones are made with the `playback_generation` of the answer.',
@@ -69,6 +79,8 @@ export const withdraw: RouteDoc = {
 export const publish: RouteDoc = {
   ...shared,
   operationId: 'publishRevision',
+  right: 'publish',
+  subject: 'media',
   summary: 'Publish an earlier revision again',
   description: 'Players that begin from now on get its stream; a revision that plays goes on.',
   body: { schema: publishBodySchema, isRequired: true },
@@ -79,6 +91,8 @@ export const publish: RouteDoc = {
 export const remove: RouteDoc = {
   ...shared,
   operationId: 'deleteMedia',
+  right: 'delete',
+  subject: 'media',
   summary: 'Delete a media',
   description:
     'Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion, and covers what was accepted meanwhile; it answers 202 with another one where something was submitted after the end of the first. Jobs that are submitted under the hash meanwhile wait for its end.',
@@ -92,6 +106,8 @@ export const remove: RouteDoc = {
 export const deletion: RouteDoc = {
   ...shared,
   operationId: 'getMediaDeletion',
+  right: 'read',
+  subject: 'media',
   summary: 'Follow the deletion of a media',
   description: 'What is left to remove; once nothing is, the signed receipt.',
   answers: { 200: { description: 'The deletion.', schemas: [mediaDeletionSchema] } },

@@ -9,6 +9,8 @@ import { poolListSchema, poolToWire } from '../wire/pool.ts';
 const doc: RouteDoc = {
   tag: 'Jobs',
   operationId: 'listPools',
+  right: 'read',
+  subject: 'everything',
   summary: 'List the runner pools: what runs, what waits, and why',
   description:
     'By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.',

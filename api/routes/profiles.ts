@@ -26,6 +26,8 @@ const docs = {
   list: {
     ...shared,
     operationId: 'listProfiles',
+    right: 'read',
+    subject: 'nothing',
     summary: 'List the encoding profiles, and the rules that choose one',
     answers: { 200: { description: 'All profiles, by name.', schemas: [profileListSchema] } },
     problems: [],
@@ -33,6 +35,8 @@ const docs = {
   find: {
     ...shared,
     operationId: 'getProfile',
+    right: 'read',
+    subject: 'nothing',
     summary: 'Show an encoding profile as it is written',
     path: { name: 'The profile.' },
     answers: { 200: { description: 'The profile.', schemas: [profileSchema] } },
@@ -41,6 +45,8 @@ const docs = {
   check: {
     ...shared,
     operationId: 'checkProfiles',
+    right: 'read',
+    subject: 'nothing',
     summary: 'Check profiles that are being written',
     description:
       'Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed. At most 120 requests a minute for each API key.',

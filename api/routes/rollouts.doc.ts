@@ -11,6 +11,8 @@ const ofOne = { ...shared, path: { id: 'The rollout.' } } as const;
 export const create: RouteDoc = {
   ...shared,
   operationId: 'createRollout',
+  right: 'publish',
+  subject: 'everything',
   summary: 'Make streams of many media again by another profile',
   description:
     'Reruns have the lowest priority, and one that holds a slot for which a submission waits is planned again. A canary is made first; one that fails its gate is rolled back.',
@@ -23,6 +25,8 @@ export const create: RouteDoc = {
 export const list: RouteDoc = {
   ...shared,
   operationId: 'listRollouts',
+  right: 'read',
+  subject: 'everything',
   summary: 'List rollouts, newest first',
   description: 'For the next page, repeat the request with `cursor` set to `next_cursor`.',
   query: rolloutListQuerySchema,
@@ -33,6 +37,8 @@ export const list: RouteDoc = {
 export const find: RouteDoc = {
   ...ofOne,
   operationId: 'getRollout',
+  right: 'read',
+  subject: 'everything',
   summary: 'Follow a rollout',
   description: 'How many media are planned, running, done and failed, bytes and scores, and the last 20 failures.',
   answers: { 200: { description: 'The rollout.', schemas: [rolloutDetailsSchema] } },
@@ -49,13 +55,23 @@ export const change: Readonly<Record<RolloutAction, RouteDoc>> = {
   pause: {
     ...changed,
     operationId: 'pauseRollout',
+    right: 'publish',
+    subject: 'everything',
     summary: 'Begin no reruns for now',
     description: 'Those that run go on.',
   },
-  resume: { ...changed, operationId: 'resumeRollout', summary: 'Go on with a paused rollout' },
+  resume: {
+    ...changed,
+    operationId: 'resumeRollout',
+    right: 'publish',
+    subject: 'everything',
+    summary: 'Go on with a paused rollout',
+  },
   rollback: {
     ...changed,
     operationId: 'rollBackRollout',
+    right: 'publish',
+    subject: 'everything',
     summary: 'Publish the earlier streams again',
     description:
       'Reruns that are active are cancelled. Each media whose stream is still the one of the rollout gets its earlier one back; `kept` counts the others.',
@@ -63,6 +79,8 @@ export const change: Readonly<Record<RolloutAction, RouteDoc>> = {
   cancel: {
     ...changed,
     operationId: 'cancelRollout',
+    right: 'publish',
+    subject: 'everything',
     summary: 'End a rollout and keep what it made',
     description: 'Reruns that are active are cancelled.',
   },

@@ -9,6 +9,8 @@ const idOfUpload = { id: 'The upload, a UUID.' };
 export const begin: RouteDoc = {
   tag: 'Uploads',
   operationId: 'beginUpload',
+  right: 'upload',
+  subject: 'nothing',
   summary: 'Begin an upload',
   description:
     'Put each part to its `url`, in any order and as often as needed, then complete the upload. The addresses need no API key. `source` is the key to submit jobs with, once the upload has completed.',
@@ -26,6 +28,8 @@ export const begin: RouteDoc = {
 export const find: RouteDoc = {
   tag: 'Uploads',
   operationId: 'getUpload',
+  right: 'upload',
+  subject: 'upload',
   summary: 'Get an upload, to go on with it',
   description:
     'Says which parts are there and gives new addresses; of more than 1,000 parts a page, from `part_from` on.',
@@ -39,6 +43,8 @@ export const find: RouteDoc = {
 export const complete: RouteDoc = {
   tag: 'Uploads',
   operationId: 'completeUpload',
+  right: 'upload',
+  subject: 'upload',
   summary: 'Complete an upload',
   description:
     'Checks the parts, the size, the digest and the kind of the file. Completing again changes nothing, also after an answer that was lost.',
@@ -55,6 +61,8 @@ export const complete: RouteDoc = {
 export const remove: RouteDoc = {
   tag: 'Uploads',
   operationId: 'deleteUpload',
+  right: 'upload',
+  subject: 'upload',
   summary: 'Delete an upload that has not completed',
   credential: 'api_key',
   path: idOfUpload,

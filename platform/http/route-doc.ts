@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { RequestErrorCode } from '#domain/errors.ts';
+import type { Right, Subject } from '#domain/keys/rights.ts';
 
 // The documentation of a route, kept beside its handler: the OpenAPI document lists the routes of the running server.
 
@@ -17,7 +18,7 @@ interface DocumentedAnswer {
   readonly contentType?: string;
 }
 
-export interface RouteDoc {
+interface RouteText {
   /** The group of the operation in the document. */
   readonly tag: string;
   /** The name of the operation in generated clients. */
@@ -25,7 +26,6 @@ export interface RouteDoc {
   /** In the imperative, without a period. */
   readonly summary: string;
   readonly description?: string;
-  readonly credential: 'api_key' | 'playback_token' | 'none';
   readonly isLimited?: boolean;
   /** Descriptions of the path parameters. */
   readonly path?: Readonly<Record<string, string>>;
@@ -44,6 +44,13 @@ export interface RouteDoc {
   /** What to do instead of a method that the address does not answer, by the method. */
   readonly insteadOf?: Readonly<Record<string, string>>;
 }
+
+/** Who may call a route: the holder of an API key with this right, of a playback token, or everyone. */
+type Access =
+  | { readonly credential: 'api_key'; readonly right: Right; readonly subject: Subject }
+  | { readonly credential: 'playback_token' | 'none' };
+
+export type RouteDoc = RouteText & Access;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
