@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { DatabaseAnswers } from './database-answers.ts';
 import { DatabasePoll } from './database-poll.ts';
 
 /*
@@ -13,12 +13,8 @@ import { DatabasePoll } from './database-poll.ts';
  * is known stays so, and nothing new is learnt.
  */
 
-const askEveryMs = 1_000;
 /** About 20 MiB of hashes. */
 const recentMaxDefault = 100_000;
-/** A hash that is asked about is remembered for so long, also that it was not deleted. */
-const rememberedMs = 1_000;
-const answersMax = 10_000;
 
 interface DeletedMediaDependencies {
   readonly store: Pick<DeletedMediaStore, 'recent' | 'changed' | 'isDeleted'>;
@@ -29,13 +25,12 @@ interface DeletedMediaDependencies {
 export class DeletedMedia {
   readonly #dependencies: DeletedMediaDependencies;
   readonly #forget: ((hashes: readonly string[]) => void)[] = [];
-  readonly #answers: LRUCache<string, { readonly isDeleted: boolean }>;
+  readonly #answers: DatabaseAnswers<{ readonly isDeleted: boolean }>;
   readonly #poll: DatabasePoll;
   readonly #recentMax: number;
   readonly #recent = new Set<string>();
   /** There are more than are in memory. */
   #isPartial = false;
-  #asksAgainAtMs = 0;
 
   constructor(dependencies: DeletedMediaDependencies) {
     this.#dependencies = dependencies;
@@ -44,12 +39,7 @@ export class DeletedMedia {
       read: (isWhole) => this.#read(isWhole),
       onFailure: (error) => dependencies.log.warn({ err: error }, 'deleted media not read'),
     });
-    this.#answers = new LRUCache({
-      max: answersMax,
-      ttl: rememberedMs,
-      // One query for all who ask meanwhile.
-      fetchMethod: async (hash: string) => ({ isDeleted: await dependencies.store.isDeleted(hash) }),
-    });
+    this.#answers = new DatabaseAnswers(async (hash) => ({ isDeleted: await dependencies.store.isDeleted(hash) }));
   }
 
   /**
@@ -103,12 +93,7 @@ export class DeletedMedia {
 
   /** A media that was made again is there before this process hears of it. Without a database, what is known counts. */
   async isDeleted(hash: string): Promise<boolean> {
-    if (performance.now() < this.#asksAgainAtMs) return this.#recent.has(hash);
-    const answer = await this.#answers.fetch(hash).catch(() => {
-      // Requests for what is missing do not all wait for a database that is away.
-      this.#asksAgainAtMs = performance.now() + askEveryMs;
-      return undefined;
-    });
+    const answer = await this.#answers.ask(hash);
     return answer?.isDeleted ?? this.#recent.has(hash);
   }
 

@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Playback } from '#domain/media/playback.ts';
 import type { DecidedPlayback, PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { DatabaseAnswers } from './database-answers.ts';
 import { DatabasePoll } from './database-poll.ts';
 
 /*
@@ -14,9 +14,6 @@ import { DatabasePoll } from './database-poll.ts';
 
 /** About 25 MiB. */
 const decidedMaxDefault = 200_000;
-/** A media that is asked about is remembered for so long. */
-const rememberedMs = 1_000;
-const answersMax = 10_000;
 
 interface PlaybackStatesDependencies {
   readonly store: Pick<PlaybackStore, 'find' | 'all' | 'changed'>;
@@ -35,7 +32,7 @@ export class PlaybackStates {
   /** Whether every media that is signed, or that anything was decided about, is in memory. */
   #isWhole = { signed: false, all: false };
   #isRead = false;
-  readonly #answers: LRUCache<string, Playback>;
+  readonly #answers: DatabaseAnswers<Playback>;
 
   constructor({ store, log, hasTickets, decidedMax = decidedMaxDefault }: PlaybackStatesDependencies) {
     this.#store = store;
@@ -45,12 +42,7 @@ export class PlaybackStates {
       read: (isWhole) => this.#read(isWhole),
       onFailure: (error) => log.warn({ err: error }, 'playback of media not read'),
     });
-    this.#answers = new LRUCache({
-      max: answersMax,
-      ttl: rememberedMs,
-      // One query for all who ask meanwhile.
-      fetchMethod: (hash: string) => store.find(hash),
-    });
+    this.#answers = new DatabaseAnswers((hash) => store.find(hash));
   }
 
   /** Reads until it is stopped; resolves when the database has answered once, or after two seconds. */
@@ -71,20 +63,20 @@ export class PlaybackStates {
 
   /** What is known now of the generation of a media's tickets; null where the database must be asked. */
   knownGeneration(hash: string): number | null {
-    const known = this.#decided.get(hash) ?? this.#answers.get(hash);
+    const known = this.#decided.get(hash) ?? this.#answers.remembered(hash);
     if (known !== undefined) return known.generation;
     return this.#isWhole.all ? 0 : null;
   }
 
   /** The generation of a media's tickets. Without a database, what is known counts. */
   async generationOf(hash: string): Promise<number> {
-    return this.knownGeneration(hash) ?? (await this.#ask(hash))?.generation ?? 0;
+    return this.knownGeneration(hash) ?? (await this.#answers.ask(hash))?.generation ?? 0;
   }
 
   /** @throws KnownProblem `not_found` for a signed media, `busy` where it cannot be known */
   async requireOpen(hash: string): Promise<void> {
     if (this.isOpen(hash)) return;
-    const playback = this.#decided.get(hash) ?? (await this.#ask(hash));
+    const playback = this.#decided.get(hash) ?? (await this.#answers.ask(hash));
     if (playback?.mode === 'open') return;
     if (playback === undefined) throw new KnownProblem('busy', 'It is not known yet whether this media is open.');
     const address = `/s/{ticket}/${hash}/master.m3u8`;
@@ -92,11 +84,6 @@ export class PlaybackStates {
       'not_found',
       `This media plays by tickets alone: ${address}. The application that shows it makes them.`,
     );
-  }
-
-  /** Undefined while the database is away. */
-  #ask(hash: string): Promise<Playback | undefined> {
-    return this.#answers.fetch(hash).catch(() => undefined);
   }
 
   async #read(isWhole: boolean): Promise<void> {
@@ -110,7 +97,7 @@ export class PlaybackStates {
   }
 
   #change({ hash, playback }: DecidedPlayback): void {
-    this.#answers.delete(hash);
+    this.#answers.forget(hash);
     if (this.#decided.has(hash) || this.#decided.size < this.#decidedMax) this.#decided.set(hash, playback);
     else this.#isWhole = { all: false, signed: this.#isWhole.signed && playback.mode === 'open' };
   }
