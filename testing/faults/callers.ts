@@ -90,14 +90,8 @@ export async function uploadFile(world: World, bytes: Buffer): Promise<string> {
 
 /** Lets time run out for open uploads, and waits until what every ended one stored is removed. */
 export async function expireUploads(world: World): Promise<void> {
-  const { pool } = world.database;
-  await pool.query(
-    `update uploads set expires_at = now() - interval '1 second' where status in ('open', 'completing')`,
-  );
-  // One whose removal was disturbed is due again much later.
-  const bringOn = `update uploads set due_at = now() where cleaned_up_at is null and due_at > now() + interval '1 minute'`;
-  const left = `select 1 from uploads where status <> 'completed' and cleaned_up_at is null`;
-  await untilCleanedUp(world, { bringOn, left });
+  await world.drain('upload_expiry', { change: `expires_at = now() - interval '1 second'` });
+  await world.drain('upload_removal', { change: 'due_at = now()', only: `due_at > now() + interval '1 minute'` });
 }
 
 interface BegunImport {
@@ -121,23 +115,9 @@ export async function importEnded(world: World, { import_id: id }: BegunImport):
 
 /** Waits until every import has ended, and what those that did not complete stored is removed. */
 export async function cleanUpImports(world: World): Promise<void> {
-  const bringOn = `update imports set due_at = now() where due_at > now() + interval '5 seconds' and cleaned_up_at is null`;
-  const left = `select 1 from imports where status <> 'completed' and cleaned_up_at is null`;
-  await untilCleanedUp(world, { bringOn, left });
-}
-
-async function untilCleanedUp(
-  world: World,
-  { bringOn, left }: { readonly bringOn: string; readonly left: string },
-): Promise<void> {
-  const { pool } = world.database;
-  for (const givesUpAt = Date.now() + patienceMs; ;) {
-    await pool.query(bringOn);
-    await world.askForRound();
-    await sleep(200);
-    if ((await pool.query(left)).rowCount === 0) return;
-    if (Date.now() > givesUpAt) throw new Error(`not cleaned up: ${left}`);
-  }
+  const later = { change: 'due_at = now()', only: `due_at > now() + interval '5 seconds'` };
+  await world.drain('import', later);
+  await world.drain('import_removal', later);
 }
 
 /** Announces a version of an object, as its bucket does. @returns the ids of jobs that the answer names */

@@ -1,5 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import type { DueKind } from '#domain/work/due.ts';
 import type { Database } from '#platform/postgres/database.ts';
+import { dueRowsOf } from '#platform/postgres/due-kinds.ts';
 import { until } from '../controller-rig.ts';
 import { roundsOf } from './plan.ts';
 import type { Supervised } from './processes.ts';
@@ -8,8 +10,12 @@ import type { Supervised } from './processes.ts';
 const stalledMs = 1_500;
 const patienceMs = 60_000;
 
-const unswept = 'finished_at is not null and swept_at is null';
-const replaced = 'replaced_at is not null and revision_deleted_at is null';
+interface Drain {
+  /** Assignments that make rows due. */
+  readonly change: string;
+  /** A condition; by default all open rows are changed. */
+  readonly only?: string;
+}
 
 interface RoundDependencies {
   readonly database: Database;
@@ -24,18 +30,22 @@ export function openRounds({ database, folder, workers }: RoundDependencies) {
     await Promise.all(workers.map((worker) => worker.isThere()));
     await writeFile(roundsOf(folder), String((count += 1)));
   };
-  const countDue = async (due: string) => (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
-  /** Changes the rows that are due, and lets the workers look for them, until there are none. */
-  const untilDone = async (due: string, change: string) => {
+  /**
+   * Changes the open rows of a kind of due work, so that they are due, and lets the workers look for them, until none
+   * is open.
+   */
+  const drain = async (kind: DueKind, { change, only = 'true' }: Drain) => {
+    const { table, where } = dueRowsOf[kind];
+    const countOpen = async () => (await database.pool.query(`select from ${table} where ${where}`)).rowCount;
     const begin = async () => {
-      await database.pool.query(`update jobs set ${change} where ${due}`);
+      await database.pool.query(`update ${table} set ${change} where ${where} and ${only}`);
       await ask();
     };
     await begin();
-    let [left, changedAt] = [await countDue(due), Date.now()];
+    let [left, changedAt] = [await countOpen(), Date.now()];
     await until(
       async () => {
-        const now = await countDue(due);
+        const now = await countOpen();
         // A round that was disturbed leaves rows that are due much later.
         const isStalled = now === left && Date.now() - changedAt > stalledMs;
         if (isStalled) await begin();
@@ -47,14 +57,13 @@ export function openRounds({ database, folder, workers }: RoundDependencies) {
     );
   };
   return {
-    /** Lets every periodic task run again now. */
-    askForRound: ask,
+    drain,
     /** Makes every ended job due, and waits until the worker has removed its working objects. */
-    cleanUp: () => untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
+    cleanUp: () => drain('cleanup', { change: `finished_at = finished_at - interval '3 hours', cleanup_after = null` }),
     /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
     async expire(): Promise<void> {
-      await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
-      await untilDone('swept_at is not null', `${older('finished_at')}, retention_after = null`);
+      await drain('revision_retention', { change: `${older('replaced_at')}, retention_after = null` });
+      await drain('job_retention', { change: `${older('finished_at')}, retention_after = null` });
     },
   };
 }
