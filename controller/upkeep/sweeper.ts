@@ -5,6 +5,7 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
+import { inPages } from './due-rows.ts';
 
 export interface SweeperDependencies {
   readonly jobs: Pick<JobStore, 'releaseLapsed' | 'withoutTicket'>;
@@ -38,7 +39,7 @@ export function sweeperComponent(dependencies: SweeperDependencies): Component {
       await addAll(await jobs.withoutTicket({ olderThanMs: ticketAgeMs, limit: ticketsAtOnce }), dependencies);
       answersSince ??= performance.now();
       const isGraceOver = performance.now() - answersSince >= Math.min(renewalGraceMsMax, leaseMs);
-      if (isGraceOver) await releaseLapsed(dependencies, signal);
+      if (isGraceOver) await inPages(() => releaseLapsed(dependencies), signal, lapsedAtOnce);
     } catch (error) {
       answersSince = null;
       throw error;
@@ -47,14 +48,12 @@ export function sweeperComponent(dependencies: SweeperDependencies): Component {
   return periodicComponent({ name: 'sweeper', everyMs, log, work });
 }
 
-async function releaseLapsed(dependencies: SweeperDependencies, signal: AbortSignal): Promise<void> {
+async function releaseLapsed(dependencies: SweeperDependencies): Promise<number> {
   const { jobs, log } = dependencies;
-  for (let goesOn = true; goesOn && !signal.aborted;) {
-    const lapsed = await jobs.releaseLapsed();
-    for (const { jobId, attempt } of lapsed) log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
-    await addAll(lapsed, dependencies);
-    goesOn = lapsed.length === lapsedAtOnce;
-  }
+  const lapsed = await jobs.releaseLapsed();
+  for (const { jobId, attempt } of lapsed) log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
+  await addAll(lapsed, dependencies);
+  return lapsed.length;
 }
 
 /** A job whose ticket cannot be added is found again in a later round. */

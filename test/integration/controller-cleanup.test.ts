@@ -263,42 +263,4 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     expect(before).toHaveLength(6);
     expect(await rig.find(running.id)).toMatchObject({ status: 'processing' });
   });
-
-  it('a job whose cleanup fails delays no other job, and one round cleans up any number of jobs', async () => {
-    const bad = await twoAttempts();
-    await end(bad.id, null, jobErrorOf('storage_error', 2));
-    // More than two pages of jobs that ended later.
-    await rig.database.pool.query(
-      `insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, attempt, finished_at)
-       select gen_random_uuid(), type, 'h' || n, source, options, 'key ' || n, queue, status, 1,
-         finished_at + interval '1 second'
-       from jobs, generate_series(1, 250) n where id = $1`,
-      [bad.id],
-    );
-    const remove = rig.media.delete.bind(rig.media);
-    rig.media.delete = (doomed) =>
-      doomed.some((key) => key.includes(bad.id)) ? Promise.reject(new Error('object locked')) : remove(doomed);
-    await sweep();
-    expect((await rig.database.pool.query('select id from jobs where swept_at is null')).rows).toEqual([
-      { id: bad.id },
-    ]);
-    expect((await keys()).filter((key) => key.includes(bad.id))).toHaveLength(1);
-    const minutesAfter = async (attempts: number) => {
-      await rig.database.pool.query(
-        `update jobs set cleanup_attempts = $2, cleanup_after = now() - interval '1 second' where id = $1`,
-        [bad.id, attempts],
-      );
-      await sweep();
-      const { rows } = await rig.database.pool.query<{ attempts: number; minutes: number }>(
-        `select cleanup_attempts as attempts, round(extract(epoch from cleanup_after - now()) / 60)::int as minutes
-         from jobs where id = $1`,
-        [bad.id],
-      );
-      return rows[0];
-    };
-    // 10, 20, 40 … minutes, a day at most.
-    expect(await minutesAfter(0)).toEqual({ attempts: 1, minutes: 10 });
-    expect(await minutesAfter(2)).toEqual({ attempts: 3, minutes: 40 });
-    expect(await minutesAfter(50)).toEqual({ attempts: 51, minutes: 1440 });
-  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { dueKinds, type DueKind, lateAfterMs } from '#domain/work/due.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
@@ -140,6 +140,19 @@ describe.skipIf(!inject('postgres'))('due work', () => {
     expect([...Object.keys(fixtures), 'media_expiry'].toSorted()).toEqual(dueKinds.toSorted());
   });
 
+  it('a job whose cleanup fails is due again after 10, 20, 40 … minutes, a day at most', async () => {
+    const { row } = fixtures.cleanup;
+    await database.pool.query(
+      `insert into jobs (${Object.keys(row).join(', ')}, cleanup_attempts) select ${Object.values(row).join(', ')}, n
+       from unnest('{0,1,2,50}'::int[]) as n, (select now() - interval '1 day' as at) as since`,
+    );
+    await new CleanupStore(database).claim({ graceMs: 0, limit: 10 });
+    const { rows } = await database.pool.query<{ minutes: number }>(
+      `select round(extract(epoch from cleanup_after - now()) / 60)::int as minutes from jobs order by cleanup_after`,
+    );
+    expect(rows.map(({ minutes }) => minutes)).toEqual([10, 20, 40, 1440]);
+  });
+
   describe.each(Object.entries(fixtures))('%s', (name, { row, claim, holdMs, delayMs = 0, takesAll }) => {
     const kind = name as DueKind;
     const { table, dueAt, hold } = dueRowsOf[kind];
@@ -174,6 +187,17 @@ describe.skipIf(!inject('postgres'))('due work', () => {
       expect(await dueKeys()).toEqual([oldest]);
       expect([await claim(database, 8), await claim(database, 8)]).toEqual([1, 0]);
     });
+
+    it.each([-5, 5])(
+      'a process whose clock is %i minutes off claims what is due, and nothing else',
+      async (minutes) => {
+        await insert(2, secondMs);
+        await insert(2, -minuteMs);
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + minutes * minuteMs });
+        onTestFinished(() => void vi.useRealTimers());
+        expect([await claim(database, 8), await claim(database, 8)]).toEqual([2, 0]);
+      },
+    );
 
     it.skipIf(takesAll)('the longest due come first, and no more than were asked for', async () => {
       await insert(3, minuteMs);

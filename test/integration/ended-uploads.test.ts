@@ -72,24 +72,6 @@ describe.each(Object.entries(tables))('ended %s', (table, { columns, values, rou
        from unnest($1::text[]) as s (source) cross join (select now() - $2::interval as at) as ended`,
       [sources, endedAgo],
     );
-  const left = async () => {
-    const { rows } = await database.pool.query<{ source: string }>(
-      `select source from ${table} where cleaned_up_at is null order by source`,
-    );
-    return rows.map(({ source }) => source);
-  };
-
-  it('a hundred that can never be removed leave none of the others behind', async () => {
-    const stuck = Array.from({ length: 100 }, (_, index) => `uploads/stuck-${1000 + index}/a.mp4`);
-    const others = ['uploads/one/a.mp4', 'uploads/two/a.mp4'];
-    await insert(stuck, '2 days');
-    await insert(others, '1 day');
-    for (const key of others) await bucket.objects.put(key, 'bytes', { contentType: 'video/mp4' });
-    await round();
-    await round();
-    expect(await left()).toEqual(stuck);
-    for (const key of others) expect(await bucket.objects.head(key)).toBeNull();
-  });
 
   it('a row whose object cannot be removed stays however old it is', async () => {
     await insert(['uploads/stuck-old/a.mp4', 'uploads/old/a.mp4'], '40 days');
