@@ -25,7 +25,7 @@ help:
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make recording  the recording at the head of README.md, by a test that walks through the demo'
 	@echo 'make format     format every file with prettier'
-	@echo 'make generate   write every generated file: CRDs, settings of the chart, types of the clients, pages of tried media'
+	@echo 'make generate   write every generated file: CRDs, settings of the chart, types of the clients, tables of docs, pages of tried media'
 	@echo 'make clean      remove the data of the demo and the results of tests'
 	@echo 'make distclean  clean, and remove node_modules and .tools'
 

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { remedyFor } from '../testing/declared-fields.ts';
 import { crdFiles, crdFolders } from './generate-crds.ts';
 
 test.each(crdFolders.map((folder) => [folder.pathname.split('/').slice(-3, -1).join('/'), folder] as const))(
@@ -23,7 +24,7 @@ interface Schema {
 /** The paths of the fields that `kubectl explain` has nothing to say about. */
 function undescribed({ properties = {}, items, additionalProperties }: Schema, path: string): string[] {
   const ofFields = Object.entries(properties).flatMap(([name, field]) => [
-    ...(field.description === undefined ? [`${path}.${name}`] : []),
+    ...(field.description === undefined ? [`${path}.${name}: ${remedyFor(name)}`] : []),
     ...undescribed(field, `${path}.${name}`),
   ]);
   const inner = [items, additionalProperties].filter((schema) => typeof schema === 'object');

@@ -20,6 +20,30 @@ export function variablesOf(roles: readonly Role[], tables: readonly Variables[]
     }));
 }
 
+/** The table of docs/reference/configuration.md with a row for each variable: name, default, meaning. */
+export function settingsTable(variables: Variables): string {
+  const rows = Object.values(variables).map(({ name, isSecret, default: fallback, defaultDoc, doc }) => {
+    const shown = typeof fallback === 'string' ? `\`${fallback}\`` : (defaultDoc ?? '–');
+    return `| \`${name}\`${isSecret === true ? ' (secret)' : ''} | ${shown} | ${doc} |`;
+  });
+  return ['| name | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** The table of the page that says which part of the service requires what. */
+export function rolesTable(tables: readonly Variables[]): string {
+  const declared = tables.flatMap((variables) => Object.values(variables));
+  const isOfSome = ({ requiredBy }: (typeof declared)[number]) =>
+    requiredBy.length > 0 && !requiredBy.includes('kubernetes') && requiredBy.length < 3;
+  const rows = declared.filter(isOfSome).map(({ name, requiredBy, usedBy }) => {
+    const cells = (['api', 'delivery', 'worker'] as const).map((role) =>
+      requiredBy.includes(role) ? 'yes' : usedBy.includes(role) ? 'optional' : '–',
+    );
+    return `| \`${name}\` | ${cells.join(' | ')} |`;
+  });
+  const head = '| variable | surface `api` | surface `delivery` | worker |';
+  return [head, '| --- | --- | --- | --- |', ...rows].join('\n');
+}
+
 /** What `--help` prints. */
 export function helpText(tables: Readonly<Record<string, Variables>>): string {
   const usage = [

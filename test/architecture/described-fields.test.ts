@@ -1,5 +1,6 @@
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { checkout } from '../../testing/checkout.ts';
+import { remedyFor } from '../../testing/declared-fields.ts';
 import { readSources } from '../../testing/imports.ts';
 import { openApiText } from '../../scripts/generate-clients.ts';
 
@@ -20,41 +21,22 @@ interface OpenApi {
   };
 }
 
-const root = join(import.meta.dirname, '../..');
 const document = JSON.parse(await openApiText()) as OpenApi;
-const sources = readSources(root).filter(
-  ({ path, text }) => /^(?:api|delivery|domain|platform)\//.test(path) && text.includes("from 'zod'"),
-);
-
-/** Where a field of this name is declared without a description: `file:line`. */
-function placesOf(field: string): string[] {
-  return sources.flatMap(({ path, text }) => {
-    const lines = text.split('\n');
-    return lines.flatMap((line, index) => {
-      const [, indent] = new RegExp(String.raw`^(\s+)${field}(?::.*|,)$`).exec(line) ?? [];
-      if (indent === undefined) return [];
-      const after = lines.slice(index + 1).findIndex((next) => !next.startsWith(`${indent} `));
-      const declaration = lines.slice(index, index + 1 + Math.max(0, after)).join('\n');
-      return declaration.includes('escri') ? [] : [`${path}:${index + 1}`];
-    });
-  });
-}
 
 test('every field of the OpenAPI document has a description, which stands at its schema', () => {
   const fields = Object.entries(document.components.schemas).flatMap(([name, { properties = {} }]) =>
     Object.entries(properties).map(([field, { description = '' }]) => ({ name, field, description })),
   );
   expect(fields.length).toBeGreaterThan(900);
-  const missing = fields.filter(({ description }) => description === '');
-  expect(
-    missing.map(({ name, field }) => `${name}.${field}: add .describe('…') at ${placesOf(field).join(' or ')}`),
-  ).toEqual([]);
+  // The default of a field of a request is said by the document itself.
+  const missing = fields.filter(({ description }) => description.replace(/^Default: `.*`$/, '') === '');
+  expect(missing.map(({ name, field }) => `${name}.${field}: ${remedyFor(field)}`)).toEqual([]);
 });
 
 /** Where the route of a path of the document is declared. */
 function routesAt(path: string): string[] {
   const url = `'${path.replaceAll(/\{(\w+)\}/g, ':$1')}'`;
-  return readSources(root).flatMap(({ path: file, text }) => {
+  return readSources(checkout).flatMap(({ path: file, text }) => {
     const line = text.split('\n').findIndex((each) => each.includes(url));
     return line < 0 || file.includes('.test.') ? [] : [`${file}:${line + 1}`];
   });
@@ -68,7 +50,7 @@ test('every parameter of the OpenAPI document has a description, which stands at
   const missing = parameters.filter(({ description = '' }) => description === '');
   const remedies = missing.map(({ path, name, in: place }) =>
     place === 'query'
-      ? `${path} ${name}: add .describe('…') at ${placesOf(name).join(' or ')}`
+      ? `${path} ${name}: ${remedyFor(name)}`
       : `${path} ${name}: add ${name} to the doc of ${routesAt(path).join(' or ')}`,
   );
   expect(remedies).toEqual([]);
