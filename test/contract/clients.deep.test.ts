@@ -13,7 +13,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../testing/webhoo
 import { routesNotIn, scenarioFile, variablesFor } from './client-scenario.ts';
 import { missingForPython, runPython } from './python-client.ts';
 
-// The Python client against the program of the stage: clients/scenario.json, which calls every route. The TypeScript
+// The Python client against the program of the stage: clients/scenario.json. The TypeScript
 // client runs it in test/contract/sdk.test.ts.
 
 let service: StageService;
@@ -27,14 +27,17 @@ beforeAll(async () => {
 afterAll(() => receiver?.close());
 
 describe.skipIf(!inject('postgres'))('the Python client', () => {
-  it.each(['sync', 'async'])('the %s Python client runs the scenario, and calls every route', async (kind) => {
-    expect(await missingForPython()).toBe('');
-    const script = join(checkout, 'clients/python/tests/scenario.py');
-    const output = await runPython([script, kind, scenarioFile], {
-      input: JSON.stringify(variablesFor(`py-${kind}`, service, receiver.url)),
-    });
-    expect(await routesNotIn(service, JSON.parse(output) as string[])).toEqual([]);
-  });
+  it.each(['sync', 'async'])(
+    'the %s Python client runs the scenario, and calls every route that has a method',
+    async (kind) => {
+      expect(await missingForPython()).toBe('');
+      const script = join(checkout, 'clients/python/tests/scenario.py');
+      const output = await runPython([script, kind, scenarioFile], {
+        input: JSON.stringify(variablesFor(`py-${kind}`, service, receiver.url)),
+      });
+      expect(await routesNotIn(service, JSON.parse(output) as string[])).toEqual([]);
+    },
+  );
 
   it('the program in README.md, at most 12 lines of Python, uploads a video, plays it and verifies its webhook', async () => {
     const page = await readFile(join(checkout, 'README.md'), 'utf8');

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { namedSchemas } from '../../api/openapi/components.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
+import { promisedBy, recorded } from '../../scripts/generate-version-1.ts';
+import { checkout } from '../../testing/checkout.ts';
+import { readSources } from '../../testing/imports.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
@@ -35,117 +37,33 @@ function mediaIn(part: unknown): Media[] {
   return Object.values(part).flatMap(mediaIn);
 }
 
-/** What a client can rely upon in a part of the document: each route with its statuses, each field with its type. */
-function promisedBy(document: OpenApi): string[] {
-  const routes = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, { responses }]) =>
-      Object.entries(responses)
-        .filter(([status]) => status < '400')
-        .map(([status, answer]) => `${method.toUpperCase()} ${path} ${status} ${JSON.stringify(refsIn(answer))}`),
-    ),
-  );
-  const fields = Object.entries(document.components.schemas).flatMap(([name, { properties = {}, required = [] }]) =>
-    Object.entries(properties).map(
-      ([field, schema]) => `${name}.${field}${required.includes(field) ? '' : '?'} ${JSON.stringify(schema, promised)}`,
-    ),
-  );
-  // The pattern of a format is the library's.
-  const unpromised = /(?<="format":"[a-z-]+"),"pattern":"(?:[^"\\]|\\.)*"/g;
-  return [...routes, ...fields].map((line) => line.replaceAll(unpromised, ''));
-}
-
-/** Descriptions and examples of a field may change. */
-function promised(key: string, value: unknown): unknown {
-  return (key === 'description' && typeof value === 'string') || key === 'examples' ? undefined : value;
-}
-
 interface WithBody {
   readonly requestBody?: {
     readonly content: { readonly 'application/json': { readonly schema: { $ref: string }; readonly example: unknown } };
   };
 }
 
-interface OpenApi {
-  readonly paths: Record<string, Record<string, { readonly responses: Record<string, unknown> }>>;
-  readonly components: {
-    readonly schemas: Record<string, { readonly properties?: object; readonly required?: readonly string[] }>;
-  };
-}
-
-const refsIn = (part: unknown) =>
-  [...JSON.stringify(part).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name);
-
 describe('`GET /openapi.json`', () => {
-  // A line may be added to the file, none changed or removed as long as `/api` is version 1.
+  // `make generate` adds what is new to the record; what has changed or is gone breaks version 1.
   it('C28.6: every route and field that version 1 has had is there, and each that is there is recorded', async () => {
-    const recorded = fileURLToPath(new URL('version-1.txt', import.meta.url));
-    const lines = promisedBy((await api.raw('/openapi.json')).json as OpenApi);
-    await expect(`${lines.toSorted().join('\n')}\n`).toMatchFileSnapshot(recorded);
+    expect(promisedBy((await api.raw('/openapi.json')).text)).toEqual(await recorded());
   });
 
-  it('C28.1: the OpenAPI document lists every route', async () => {
+  it('C28.1: the OpenAPI document lists every route that the code adds below `/api`', async () => {
     const { json, status } = await api.raw('/openapi.json');
     expect([status, json.openapi]).toEqual([200, '3.1.0']);
-    const paths = json.paths as Record<string, object>;
-    const routes = Object.entries(paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    const sources = readSources(checkout).filter(({ path }) => /^(?:api|delivery)\/(?!.*\.test\.)/.test(path));
+    const added = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/\b(?:app|scope)\.(get|post|put|patch|delete)(?:<[^(]*>)?\(\s*'(\/api\/[^']+)'/g)].map(
+        ([, method = '', url = '']) => ({ path, method, url: url.replaceAll(/:(\w+)/g, '{$1}') }),
+      ),
     );
-    expect(new Set(routes)).toEqual(
-      new Set([
-        'GET /healthz',
-        'GET /readyz',
-        'GET /readyz/{check}',
-        'GET /metrics',
-        'POST /api/jobs',
-        'POST /api/jobs/batch',
-        'GET /api/jobs',
-        'GET /api/jobs/{id}',
-        'POST /api/jobs/{id}/retry',
-        'POST /api/jobs/{id}/rerun',
-        'POST /api/jobs/{id}/cancel',
-        'GET /api/jobs/{id}/events',
-        'GET /api/jobs/{id}/callbacks',
-        'POST /api/jobs/{id}/callbacks/redeliver',
-        'GET /api/media',
-        'GET /api/media/{hash}',
-        'GET /api/media/{hash}/files',
-        'GET /api/media/{hash}/playback',
-        'PATCH /api/media/{hash}',
-        'PUT /api/media/{hash}/current',
-        'DELETE /api/media/{hash}',
-        'GET /api/media/{hash}/deletion',
-        'GET /api/jobs/{id}/chunks',
-        'GET /api/jobs/{id}/timeline',
-        'GET /api/pools',
-        'GET /api/profiles',
-        'GET /api/profiles/{name}',
-        'POST /api/profiles/check',
-        'POST /api/rollouts',
-        'GET /api/rollouts',
-        'GET /api/rollouts/{id}',
-        'POST /api/rollouts/{id}/pause',
-        'POST /api/rollouts/{id}/resume',
-        'POST /api/rollouts/{id}/rollback',
-        'POST /api/rollouts/{id}/cancel',
-        'POST /api/uploads',
-        'GET /api/uploads/{id}',
-        'DELETE /api/uploads/{id}',
-        'POST /api/uploads/{id}/complete',
-        'PUT /api/uploads/{id}/parts/{number}',
-        'POST /api/imports',
-        'GET /api/imports',
-        'GET /api/imports/{id}',
-        'DELETE /api/imports/{id}',
-        'POST /api/events/s3',
-        'GET /stream/{hash}/{path}',
-        'GET /s/{ticket}/{hash}/{path}',
-        'POST /api/media/{hash}/playback/withdraw',
-        'GET /thumb/{sig}/{encoded_key}',
-        'GET /api/key/{hash}',
-        'GET /api/key/{hash}/clearkey',
-        'POST /api/key/{hash}/clearkey',
-      ]),
+    expect(added.length).toBeGreaterThan(30);
+    // The console's own, which this server does not have.
+    const missing = added.filter(
+      ({ url, method }) => json.paths[url]?.[method] === undefined && !url.includes('/console/'),
     );
+    expect(missing.map(({ path, method, url }) => `${path}: add a doc to ${method} ${url}`)).toEqual([]);
   });
 
   it('C28.1: the OpenAPI document has no dangling reference and describes every path parameter', async () => {

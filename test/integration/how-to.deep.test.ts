@@ -45,8 +45,18 @@ describe.skipIf(!inject('postgres'))('a tree to which everything of "How to add"
 
   it('the page has an example for everything that can be added without a network', () => {
     expect(howTos.length).toBeGreaterThan(10);
-    expect(howTos.filter(({ blocks }) => blocks.length === 0).map(({ title }) => title)).toEqual(['A dependency']);
+    const without = howTos.filter(({ blocks }) => blocks.length === 0).map(({ title }) => title);
+    expect(without).toEqual(['A promise', 'A dependency']);
   });
+
+  it.each(['An option of a job type', 'A route'])(
+    '%s takes five files by hand, and all others are generated',
+    (title) => {
+      const { blocks = [] } = howTos.find((howTo) => howTo.title === title) ?? {};
+      expect(blocks.map(({ language }) => language)).toEqual(['diff']);
+      expect(blocks.flatMap(({ text }) => text.match(/^\+\+\+ /gm) ?? [])).toHaveLength(5);
+    },
+  );
 
   it('the types, the lint rules, the format and the check for dead code hold', async () => {
     await runIn(tree, 'tsc');
@@ -59,6 +69,7 @@ describe.skipIf(!inject('postgres'))('a tree to which everything of "How to add"
 
   it('the tests that the entries name pass, and no generated file is stale', async () => {
     const places = ['test/architecture', 'scripts/generate', 'scripts/crd-pages', 'platform/config', 'domain/media'];
+    places.push('runner/handlers/video-preview');
     await runIn(
       tree,
       `vitest run --project unit --testTimeout 60000 ${[...places, 'jobs/next-units', 'chunked/plan'].join(' ')}`,
@@ -110,6 +121,12 @@ describe.skipIf(!inject('postgres'))('a tree to which everything of "How to add"
     }>('domain/jobs/submission.ts');
     const { faults } = parseSubmission({ type: 'audio:loudness', hash: 'a', source: 'b', options: { volume: 1 } });
     expect(faults?.map(({ pointer }) => pointer)).toEqual(['/options/volume']);
+  });
+
+  it('the new option is in the definition of MediaJobs, the reference, the API document and both clients', async () => {
+    const files = ['crds/mediajobs.yaml', 'docs/reference/crds/mediajob.md', 'clients/typescript/src/schema.ts'];
+    for (const file of [...files, 'clients/python/src/reelwright/models.py', 'test/contract/version-1.txt'])
+      expect(await readFile(join(tree, file), 'utf8'), file).toContain('from_end');
   });
 
   it('the setting is read, and the chart passes it to delivery', async () => {
