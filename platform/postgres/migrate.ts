@@ -17,6 +17,11 @@ interface MigrateOptions {
 
 const migrationsDir = join(import.meta.dirname, 'migrations');
 
+/** The whole schema, in place of the migrations before it. */
+const baseline = '0170-baseline.sql';
+/** The last migration that the baseline stands for, and the last commit that has them all. */
+const before = { last: '0165-media-deletions-by-end.concurrent.sql', commit: '6eb84477' };
+
 /** Any number; every process of this system that migrates one database takes the same lock. */
 const migrationLock = 7_342_001;
 /** How often a process looks whether another one has finished its migration. */
@@ -104,12 +109,14 @@ export async function migrationState(database: Database): Promise<MigrationState
   const files = await migrationFiles(migrationsDir);
   return {
     missing: files.filter((file) => !applied.has(file)),
-    unknown: [...applied].filter((name) => !files.includes(name)).toSorted(),
+    unknown: [...applied].filter((name) => !files.includes(name) && name > baseline).toSorted(),
   };
 }
 
 async function migrationFiles(dir: string): Promise<string[]> {
-  return (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
+  return (await readdir(dir))
+    .filter((name) => name.endsWith('.sql') && (dir !== migrationsDir || name >= baseline))
+    .toSorted();
 }
 
 async function applyAll(client: PoolClient, options: MigrateOptions): Promise<void> {
@@ -120,6 +127,7 @@ async function applyAll(client: PoolClient, options: MigrateOptions): Promise<vo
   const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
   const applied = new Set(rows.map(({ name }) => name));
   const files = await migrationFiles(dir);
+  if (files.includes(baseline)) await takeBaseline(client, applied);
   for (const name of files.filter((file) => !applied.has(file))) {
     const sql = await readFile(join(dir, name), 'utf8');
     const isConcurrent = name.endsWith('.concurrent.sql');
@@ -132,6 +140,19 @@ async function applyAll(client: PoolClient, options: MigrateOptions): Promise<vo
       await client.query(recordApplied, [name]);
     }
   }
+}
+
+/**
+ * A database that has every migration before the baseline has what the baseline makes.
+ *
+ * @throws Error for a database in the middle of those migrations
+ */
+async function takeBaseline(client: PoolClient, applied: Set<string>): Promise<void> {
+  if (applied.size === 0 || applied.has(baseline)) return;
+  if (!applied.has(before.last))
+    throw new Error(`the database is older than this program can migrate: first start commit ${before.commit} with it`);
+  await client.query(recordApplied, [baseline]);
+  applied.add(baseline);
 }
 
 const recordApplied = 'insert into schema_migrations (name) values ($1)';

@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
-import { migrate } from '#platform/postgres/migrate.ts';
+import { migrate, migrationState } from '#platform/postgres/migrate.ts';
 import type { TestDatabase } from '../../testing/databases.ts';
 import { type Line, openLines } from './queue-outage.ts';
 
@@ -29,8 +29,7 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await Promise.all([database, ...others].map((each) => migrate(each)));
     await migrate(database);
     const { rows } = await database.pool.query<{ name: string }>('select name from schema_migrations order by name');
-    expect(rows.map(({ name }) => name)[0]).toBe('0001-jobs.sql');
-    expect(rows.length).toBeGreaterThan(3);
+    expect(rows.map(({ name }) => name)[0]).toBe('0170-baseline.sql');
     await Promise.all(others.map((other) => other.close()));
   });
 
@@ -53,18 +52,36 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await rm(dir, { recursive: true });
   });
 
-  test('an index that a crash left invalid is built again', async () => {
-    await migrate(database);
+  test('an index that a crash left invalid is built again', async (context) => {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
+    context.onTestFinished(() => rm(dir, { recursive: true }));
+    await writeFile(join(dir, '0001-t.sql'), 'create table t (n int)');
+    await writeFile(join(dir, '0002-t-by-n.concurrent.sql'), 'create index concurrently if not exists t_by_n on t (n)');
+    await migrate(database, { dir });
     const find = `select relname from pg_index join pg_class on oid = indexrelid where not indisvalid`;
-    const names = (await readdir(new URL('../../platform/postgres/migrations', import.meta.url))).filter((name) =>
-      name.endsWith('.concurrent.sql'),
-    );
-    await database.pool.query('delete from schema_migrations where name = any($1)', [names]);
-    await database.pool.query(`update pg_index set indisvalid = false where indexrelid = 'jobs_swept'::regclass`);
+    await database.pool.query(`delete from schema_migrations where name like '%.concurrent.sql'`);
+    await database.pool.query(`update pg_index set indisvalid = false where indexrelid = 't_by_n'::regclass`);
     expect((await database.pool.query(find)).rowCount).toBe(1);
-    await migrate(database);
+    await migrate(database, { dir });
     expect((await database.pool.query(find)).rowCount).toBe(0);
-    expect((await database.pool.query(`select 'jobs_swept'::regclass`)).rowCount).toBe(1);
+    expect((await database.pool.query(`select 't_by_n'::regclass`)).rowCount).toBe(1);
+  });
+
+  test('a database with every migration before the baseline takes it as applied, and an older one is refused', async () => {
+    await migrate(database);
+    const tables = 'select count(*)::int as count from pg_class';
+    const counted = (await database.pool.query(tables)).rows;
+    const names = async () => (await database.pool.query('select name from schema_migrations order by name')).rows;
+    const whole = await names();
+    await database.pool.query(
+      `update schema_migrations set name = '0164-gave-way.sql' where name = '0170-baseline.sql'`,
+    );
+    await expect(migrate(database)).rejects.toThrow('the database is older than this program can migrate');
+    await database.pool.query(`insert into schema_migrations values ('0165-media-deletions-by-end.concurrent.sql')`);
+    await migrate(database);
+    expect((await names()).slice(2)).toEqual(whole);
+    expect((await database.pool.query(tables)).rows).toEqual(counted);
+    expect(await migrationState(database)).toEqual({ missing: [], unknown: [] });
   });
 
   test('a process that freezes in a transaction loses its locks after a minute', async () => {
