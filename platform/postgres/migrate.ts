@@ -114,9 +114,7 @@ export async function migrationState(database: Database): Promise<MigrationState
 }
 
 async function migrationFiles(dir: string): Promise<string[]> {
-  return (await readdir(dir))
-    .filter((name) => name.endsWith('.sql') && (dir !== migrationsDir || name >= baseline))
-    .toSorted();
+  return (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
 }
 
 async function applyAll(client: PoolClient, options: MigrateOptions): Promise<void> {
