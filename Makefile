@@ -42,7 +42,7 @@ test:
 	  $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,$(RUN_TIERS) unit service --) $(TEST_FLAGS)
 
 test-deep:
-	@scripts/needs test && $(RUN_TIERS) deep -- $(TEST_FLAGS)
+	@scripts/needs deep && $(RUN_TIERS) deep -- $(TEST_FLAGS)
 
 # Of every fault at every write of every scenario an eighth, about an hour; `make test` makes one of each scenario.
 faults:
