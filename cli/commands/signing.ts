@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   playbackToken,
+  playerUrl,
   signedStreamUrl,
   streamTicket,
   type ThumbQuery,
@@ -81,13 +82,21 @@ async function imagePathByService(context: Context, image: { readonly key: strin
 
 /** The address of the player page of a stream, with a token where one can be made. */
 export async function playerAddress(context: Context, hash: string): Promise<string> {
-  const token = await tokenFor(context, hash).catch(() => null);
-  return addressWith(await context.server(), hash, token);
+  return addressWith(context, hash, await tokenFor(context, hash).catch(() => ''));
 }
 
-function addressWith(server: Server, hash: string, token: string | null): string {
-  const fragment = new URLSearchParams({ hash, ...(token === null ? {} : { token }) }).toString();
-  return `${mediaUrlOf(server)}/player/#${fragment}`;
+async function addressWith(context: Context, hash: string, token: string): Promise<string> {
+  return playerUrl(mediaUrlOf(await context.server()), hash, token, await ticketFor(context, hash));
+}
+
+/** The ticket of a media that plays by nothing else; '' where STREAM_SECRET or the API key is not set. */
+async function ticketFor(context: Context, hash: string): Promise<string> {
+  const { stream_secret: secret, api_key: apiKey } = await settings(context);
+  if (secret === undefined || apiKey === '') return '';
+  const media = await (await context.client()).media(hash);
+  if (media.playback_mode !== 'signed') return '';
+  const expiresInSec = context.options.whole('expires-in', 1, secondsMax) ?? 3600;
+  return await streamTicket(hash, secret, { expiresInSec, generation: media.playback_generation });
 }
 
 const token: Command = {
@@ -112,13 +121,13 @@ const play: Command = {
   argsMin: 1,
   argsMax: 1,
   completes: 'media',
-  doc: 'Prints the address of the player page with a token.',
+  doc: 'Prints the address of the player page with a token, and with the ticket of a signed stream.',
   more: 'With --open the address passes to the browser by a redirect of this machine: the process list does not show it.',
   example: 'play movie-1 --open',
   options: { 'expires-in': expiry, open: { short: 'o', doc: 'open it in the browser' } },
   run: async (context) => {
     const [hash = ''] = context.args;
-    const url = addressWith(await context.server(), hash, await tokenFor(context, hash));
+    const url = await addressWith(context, hash, await tokenFor(context, hash));
     context.output.result({ hash, url }, url);
     if (context.options.flag('open')) await openInBrowser(url, context);
   },

@@ -182,6 +182,20 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       STREAM_SECRET: secrets.STREAM_SECRET,
     });
     expect((await fetch(ticket.url)).status).toBe(200);
+    // The page of an open media has no ticket, that of a signed one has one that plays it.
+    const playing = { ...env, STREAM_SECRET: secrets.STREAM_SECRET };
+    expect((await jsonOf(['play', 'cli-video'], 0, playing)).url).not.toContain('ticket');
+    const signed = (playback: string) =>
+      fetch(`${service.url}/api/media/cli-video`, {
+        method: 'PATCH',
+        headers: { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' },
+        body: JSON.stringify({ playback }),
+      });
+    expect((await signed('signed')).status).toBe(200);
+    const page = new URL((await jsonOf(['play', 'cli-video', '--expires-in', '60'], 0, playing)).url as string);
+    const given = new URLSearchParams(page.hash.slice(1)).get('ticket') ?? '';
+    expect((await fetch(`${service.url}/s/${given}/cli-video/master.m3u8`)).status).toBe(200);
+    expect((await signed('open')).status).toBe(200);
     expect(await errorOf(['ticket', 'cli-video'])).toMatchObject({ exit: 2, code: 'usage' });
   });
 

@@ -15,9 +15,13 @@ export async function playbackToken(hash: string, keyTokenSecret: string, expiry
   return `${payload}.${base64url(await hmac(encoder.encode(keyTokenSecret), payload))}`;
 }
 
-/** The address of the page that plays a hash: the token is in the fragment, which no server sees. */
-export function playerUrl(baseUrl: string, hash: string, token: string): string {
-  return `${baseUrl.replace(/\/+$/, '')}/player/#${new URLSearchParams({ hash, token }).toString()}`;
+/**
+ * The address of the page that plays a hash: the token, and the ticket of a signed stream, are in the fragment, which no
+ * server sees.
+ */
+export function playerUrl(baseUrl: string, hash: string, token: string, ticket = ''): string {
+  const fragment = new URLSearchParams({ hash, token, ...(ticket === '' ? {} : { ticket }) });
+  return `${baseUrl.replace(/\/+$/, '')}/player/#${fragment.toString()}`;
 }
 
 export type TicketOptions = Expiry & {

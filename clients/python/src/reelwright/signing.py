@@ -28,9 +28,13 @@ def playback_token(
     return f"{payload}.{_base64url(_hmac(key_token_secret.encode(), payload))}"
 
 
-def player_url(base_url: str, hash: str, token: str) -> str:
-    """The address of the page that plays a hash: the token is in the fragment, which no server sees."""
-    return f"{base_url.rstrip('/')}/player/#{urlencode({'hash': hash, 'token': token})}"
+def player_url(base_url: str, hash: str, token: str, ticket: str = "") -> str:
+    """The address of the page that plays a hash.
+
+    The token, and the ticket of a signed stream, are in the fragment, which no server sees.
+    """
+    fragment = {"hash": hash, "token": token} | ({} if ticket == "" else {"ticket": ticket})
+    return f"{base_url.rstrip('/')}/player/#{urlencode(fragment)}"
 
 
 def stream_ticket(
