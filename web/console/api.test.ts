@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Reelwright } from '#clients/typescript/src/index.ts';
 
 // How the console calls the API: its key, refusals, and the events of a job.
 
@@ -18,6 +19,8 @@ async function load() {
   vi.resetModules();
   return await import('./api.js');
 }
+
+const pools = (http: Reelwright['http']) => http.GET('/api/pools');
 
 /** The module after a sign-in, whose requests are not counted. */
 async function signedIn(paths: object = {}) {
@@ -42,13 +45,13 @@ afterEach(() => {
 });
 
 it('C28.9: a redirect is not followed, which would take the key along, and the reason is said', async () => {
-  const { api, signIn, textOf } = await signedIn();
+  const { ask, signIn, signLinks, textOf } = await signedIn();
   const asked: string[] = [];
   vi.stubGlobal('fetch', ({ redirect }: Request) => {
     asked.push(redirect);
     return Promise.resolve({ ok: false, status: 0, type: 'opaqueredirect' });
   });
-  for (const call of [() => signIn('key-2'), () => api.pools(), () => api.links({ images: [] })]) {
+  for (const call of [() => signIn('key-2'), () => ask(pools), () => signLinks({ images: [] })]) {
     const refused = await call().catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: 'redirected' });
     expect(textOf(refused)).toContain('A proxy redirects');
@@ -57,7 +60,7 @@ it('C28.9: a redirect is not followed, which would take the key along, and the r
 });
 
 it('a problem has what the server says, and without a document its status; nothing is asked twice', async () => {
-  const { api, faultsOf, retryAfterOf, statusOf, textOf } = await signedIn();
+  const { ask, faultsOf, retryAfterOf, statusOf, textOf } = await signedIn();
   const faults = [{ pointer: '/hash', code: 'pattern', detail: 'is wrong' }];
   answers = [
     Response.json({ code: 'invalid_request', detail: 'It is wrong.', errors: faults }, { status: 400 }),
@@ -66,7 +69,7 @@ it('a problem has what the server says, and without a document its status; nothi
     new Error('refused'),
   ];
   const refused = async () => {
-    const error = await api.pools().catch((thrown: unknown) => thrown);
+    const error = await ask(pools).catch((thrown: unknown) => thrown);
     return [statusOf(error), textOf(error), faultsOf(error), retryAfterOf(error)];
   };
   expect(await refused()).toEqual([400, 'It is wrong.', faults, 0]);
@@ -77,7 +80,7 @@ it('a problem has what the server says, and without a document its status; nothi
 });
 
 it('a key that is refused later is forgotten, with the reason; another one that is refused is not', async () => {
-  const { api, has, signIn, statusOf, whenSignedOut } = await signedIn({ '/api/pools': { get: {} } });
+  const { ask, has, signIn, statusOf, whenSignedOut } = await signedIn({ '/api/pools': { get: {} } });
   const reasons: string[] = [];
   whenSignedOut((reason) => reasons.push(reason));
   expect([has('GET /api/pools'), has('POST /api/pools')]).toEqual([true, false]);
@@ -87,12 +90,12 @@ it('a key that is refused later is forgotten, with the reason; another one that 
   expect(await status(signIn('ключ'))).toBe(401);
   expect(reasons).toEqual([]);
   answers = [problem(403), problem(401)];
-  expect(await status(api.pools())).toBe(403);
+  expect(await status(ask(pools))).toBe(403);
   expect(reasons).toEqual([]);
-  expect(await status(api.pools())).toBe(401);
+  expect(await status(ask(pools))).toBe(401);
   expect(reasons).toEqual(['This key is not accepted any longer.']);
   expect(sent.map(({ headers }) => headers.get('x-api-key'))).toEqual(['key-2', 'key-1', 'key-1']);
-  await expect(api.retry('j-1')).rejects.toMatchObject({ code: 'unauthorized' });
+  await expect(ask(pools)).rejects.toMatchObject({ code: 'unauthorized' });
   expect([sent.length, has('GET /api/pools')]).toEqual([3, false]);
 });
 

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 // Elements, and what a view reads. Texts become text nodes, never markup: hashes, keys and messages are of others.
 
-/** @import { VNode } from 'preact' */
+/** @import { Loaded, VNode } from './types.ts' */
 
 /**
  * Elements as they are written in a page. What has no state is a function that gives elements; what has some is a
@@ -20,11 +20,6 @@ export function useStopping() {
   useEffect(() => () => stopping.abort(), []);
   return stopping.signal;
 }
-
-/**
- * @template Data
- * @typedef {{ data: Data | null, problem: unknown, reload: () => Promise<void> }} Loaded
- */
 
 /**
  * Reads at once, again when an input changes, and every `everyMs` while the page is in view; 0 for never. What was read

@@ -4,11 +4,7 @@ import { html } from './base.js';
 
 // Short messages, and questions before an action that cannot be taken back.
 
-/**
- * @typedef {{ text: string, kind: 'info' | 'fault', number: number }} Toast
- * @typedef {{ title: string, text: string, action: string, isDangerous?: boolean }} Question
- * @typedef {Question & { resolve: (isConfirmed: boolean) => void }} OpenQuestion
- */
+/** @import { OpenQuestion, Question, Toast } from './types.ts' */
 
 const toastMs = 6000;
 let toasts = 0;
@@ -51,7 +47,7 @@ export function Dialog() {
   ask = setQuestion;
   useEffect(() => dialog.current?.showModal(), [question]);
   if (question === null) return null;
-  const { title, text, action, isDangerous = false, resolve } = question;
+  const { title, text, action, resolve } = question;
   const end = () => {
     resolve(dialog.current?.returnValue === 'confirmed');
     setQuestion(null);
@@ -62,7 +58,7 @@ export function Dialog() {
     <p>${text}</p>
     <div class="actions">
       <button type="button" class="button" onClick=${() => dialog.current?.close()}>Keep it</button>
-      <button type="button" class=${`button ${isDangerous ? 'danger' : 'primary'}`} onClick=${confirm}>${action}</button>
+      <button type="button" class="button danger" onClick=${confirm}>${action}</button>
     </div>
   </dialog>`;
 }

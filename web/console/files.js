@@ -1,6 +1,6 @@
 import { h } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, root } from './api.js';
+import { ask, root } from './api.js';
 import { html, useLoaded } from './base.js';
 import { bytesText } from './format.js';
 import { canSign, imageAddress } from './links.js';
@@ -9,7 +9,7 @@ import { action, card } from './parts.js';
 // The objects of a media, to be downloaded one by one. They are listed once they are asked for: a long video has
 // thousands.
 
-/** @import { MediaFile } from '#clients/typescript/src/index.ts' */
+/** @import { MediaFile } from './types.ts' */
 
 const pageSize = 100;
 const imageEnds = /\.(?:jpe?g|png|webp|avif|gif)$/;
@@ -19,7 +19,8 @@ export function FilesCard({ hash }) {
   const [files, setFiles] = useState(/** @type {MediaFile[]} */ ([]));
   const [cursor, setCursor] = useState(/** @type {string | null | undefined} */ (undefined));
   const load = async () => {
-    const page = await api.mediaFiles(hash, { limit: pageSize, ...(cursor ? { cursor } : {}) });
+    const query = { limit: pageSize, ...(cursor ? { cursor } : {}) };
+    const page = await ask((http) => http.GET('/api/media/{hash}/files', { params: { path: { hash }, query } }));
     setFiles((before) => [...before, ...page.files]);
     setCursor(page.next_cursor);
   };

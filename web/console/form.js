@@ -4,24 +4,18 @@ import { html } from './base.js';
 
 // Fields with a label, a hint and a place for the fault that the server reports.
 
-/**
- * @import { VNode } from 'preact'
- * @import { Fault } from './api.js'
- */
-
-/**
- * @typedef {{ name: string, label: string, hint?: string, pointer: string, hidden?: boolean }} Field `pointer` is the
- *   JSON Pointer of what the field makes of the request
- * @typedef {Record<string, string | boolean>} Attributes
- */
+/** @import { Fault, Field, MakeInput } from './types.ts' */
 
 export const plainText = { autocomplete: 'off', spellcheck: 'false' };
+
+/** @type {MakeInput} */
+const textInput = (attributes) => html`<input ...${plainText} ...${attributes} />`;
 
 /** @param {string} text */
 const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** Whether a fault is of a field or of something within it. @param {Fault} fault @param {Field} field */
-const isOf = ({ pointer }, field) => pointer === field.pointer || pointer.startsWith(`${field.pointer}/`);
+const isOf = ({ pointer }, [, , own]) => pointer === own || pointer.startsWith(`${own}/`);
 
 /** The name of a field within the text of another one stands before the fault. @param {Fault} fault */
 function faultText({ pointer, detail }, own = '') {
@@ -39,7 +33,8 @@ export function faultsByField(fields, faults) {
   const byName = new Map();
   for (const field of fields) {
     const own = faults.filter((fault) => isOf(fault, field));
-    if (own.length > 0) byName.set(field.name, own.map((fault) => faultText(fault, field.pointer)).join(' '));
+    const [name, , pointer] = field;
+    if (own.length > 0) byName.set(name, own.map((fault) => faultText(fault, pointer)).join(' '));
   }
   const rest = faults.filter((fault) => !fields.some((field) => isOf(fault, field)));
   return { byName, rest: rest.map((fault) => faultText(fault)) };
@@ -54,12 +49,10 @@ export function useForm(fields) {
   const show = (faults, text = '') => {
     const { byName, rest } = faultsByField(fields, faults);
     const isMarked = faults.length > 0 && rest.length === 0;
-    setShown({
-      byName,
-      summary: isMarked && text !== '' ? 'Correct the marked fields.' : [text, ...rest].join(' ').trim(),
-    });
-    const first = fields.find(({ name }) => byName.has(name));
-    const input = form.current?.elements.namedItem(first?.name ?? '');
+    const summary = isMarked && text !== '' ? 'Correct the marked fields.' : [text, ...rest].join(' ').trim();
+    setShown({ byName, summary });
+    const [first = ''] = byName.keys();
+    const input = form.current?.elements.namedItem(first);
     if (input instanceof HTMLElement) input.focus();
   };
 
@@ -71,8 +64,8 @@ export function useForm(fields) {
     /** Takes the faults away, but those of fields whose text the browser gives no value for, such as half a date. */
     isComplete() {
       const inputs = [...(form.current?.querySelectorAll('input') ?? [])].filter(({ validity }) => validity.badInput);
-      const unread = fields.filter(({ name }) => inputs.some((input) => input.name === name));
-      show(unread.map(({ pointer }) => ({ pointer, detail: 'This is incomplete.' })));
+      const unread = fields.filter(([name]) => inputs.some((input) => input.name === name));
+      show(unread.map(([, , pointer]) => ({ pointer, detail: 'This is incomplete.' })));
       return unread.length === 0;
     },
     /** What is written in a field. @param {string} name */
@@ -80,15 +73,14 @@ export function useForm(fields) {
       const value = form.current === null ? null : new FormData(form.current).get(name);
       return typeof value === 'string' ? value.trim() : '';
     },
-    /** @param {string} name @param {(attributes: Attributes) => VNode} input */
-    field(name, input) {
-      const { label, hint = '', hidden = false } = fields.find((each) => each.name === name) ?? { label: name };
+    /** A field with its input, by default a text. @param {Field} field @param {MakeInput} make */
+    field([name, label, , hint = '', attributes = {}], make = textInput) {
       const fault = shown.byName.get(name) ?? '';
       const [id, hintId, faultId] = ['field', 'hint', 'fault'].map((kind) => `${kind}-${name}`);
-      const described = { id: `field-${name}`, name, 'aria-describedby': `${hintId} ${faultId}` };
-      return html`<div class="field" hidden=${hidden} key=${name}>
+      const described = { ...attributes, id: `field-${name}`, name, 'aria-describedby': `${hintId} ${faultId}` };
+      return html`<div class="field" key=${name}>
         <label for=${id}>${label}</label>
-        ${input(fault === '' ? described : { ...described, 'aria-invalid': 'true' })}
+        ${make(fault === '' ? described : { ...described, 'aria-invalid': 'true' })}
         <p id=${hintId} class="hint">${hint}</p>
         <p id=${faultId} class="field-fault" hidden=${fault === ''}>${fault}</p>
       </div>`;

@@ -1,6 +1,6 @@
 // How values are written.
 
-/** @import { JobStatus, JobType, ListedJob } from '#clients/typescript/src/index.ts' */
+/** @import { JobDoing, JobStatus, JobType } from './types.ts' */
 
 /** @type {JobType[]} */
 export const jobTypes = ['video:full', 'video:transcode', 'video:cover', 'video:preview', 'image:thumbnail'];
@@ -77,7 +77,7 @@ const reasonTexts = {
 /** Why a job waits, in a few words; undefined for a code that is not known here. @param {string} code */
 export const reasonTextOf = (code) => reasonTexts[code];
 
-/** What an active job is doing, or why it waits; '' for one that has ended. @param {Pick<ListedJob, 'status' | 'phase' | 'eta'> & { reason: { code: string, message: string } | null }} job */
+/** What an active job is doing, or why it waits; '' for one that has ended. @param {JobDoing} job */
 export function doingText(job) {
   if (!isActive(job)) return '';
   if (job.reason) return reasonTexts[job.reason.code] ?? job.reason.message;

@@ -2,29 +2,23 @@ import { durationText, isActive } from './format.js';
 
 // What a job is at, and what of it the page has seen.
 
-/**
- * @import { ListedJob } from '#clients/typescript/src/index.ts'
- * @typedef {{ at: string, text: string }} Moment
- * @typedef {Pick<ListedJob, 'status' | 'callback_status'>} WebhookState
- * @typedef {Pick<ListedJob, 'status' | 'phase' | 'attempt' | 'callback_status'>} State
- * @typedef {Pick<ListedJob, 'created_at' | 'started_at' | 'finished_at' | 'updated_at'>} Times
- */
+/** @import { AnyJob, JobState, JobTimes, Moment } from './types.ts' */
 
 /** @type {Record<string, string>} */
 export const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
 
-/** What a change of it is a new state. @param {State} job */
+/** What a change of it is a new state. @param {JobState} job */
 export const stateOf = ({ status, phase, attempt, callback_status: callback }) =>
   [status, phase, attempt, callback].join(' ');
 
-/** Whether only its webhook is waited for, of which no event tells. @param {WebhookState} job */
+/** Whether only its webhook is waited for, of which no event tells. @param {Pick<JobState, 'status' | 'callback_status'>} job */
 export const waitsForWebhook = (job) => !isActive(job) && job.callback_status === 'pending';
 
-/** @param {Pick<State, 'status' | 'phase' | 'attempt'>} job */
+/** @param {Pick<JobState, 'status' | 'phase' | 'attempt'>} job */
 export const stateText = ({ status, phase, attempt }) =>
   [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
 
-/** What a change was: of the job, or else of its webhook. @param {State} before @param {State} after */
+/** What a change was: of the job, or else of its webhook. @param {JobState} before @param {JobState} after */
 export const changeText = (before, after) =>
   stateText(before) === stateText(after)
     ? `webhook ${webhookTexts[after.callback_status ?? ''] ?? 'changed'}`
@@ -33,7 +27,7 @@ export const changeText = (before, after) =>
 /**
  * The moments of a job in their order: what its times say, and what was seen of it.
  *
- * @param {State & Times & Pick<ListedJob, 'pool'>} job @param {readonly Moment[]} seen
+ * @param {JobState & JobTimes & Pick<AnyJob, 'pool'>} job @param {readonly Moment[]} seen
  */
 export function momentsOf(job, seen) {
   const hasSeenEnd = seen.some(({ text }) => text === stateText(job));
@@ -49,7 +43,7 @@ export function momentsOf(job, seen) {
 /** @param {string} from @param {string} to */
 const between = (from, to) => durationText(Date.parse(to) - Date.parse(from));
 
-/** How long it waited and ran; a job that was never started ended after it was submitted. @param {Times} times */
+/** How long it waited and ran; a job that was never started ended after it was submitted. @param {JobTimes} times */
 export function tookText({ created_at: created, started_at: started, finished_at: finished, updated_at: updated }) {
   const end = finished ?? updated;
   if (!started) return `Ended ${between(created, end)} after it was submitted.`;

@@ -1,7 +1,7 @@
 import { h } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { adviceFor } from './advice.js';
-import { api, followJob, has } from './api.js';
+import { ask, byId, followJob, has } from './api.js';
 import { html, useLoaded, useStopping } from './base.js';
 import { Chunks } from './chunks.js';
 import { announce, confirmation } from './dialogs.js';
@@ -14,11 +14,7 @@ import { Webhook } from './webhook.js';
 
 // The page of a job: what it is doing, what became of it, its webhook, and what one can do.
 
-/**
- * @import { ListedJob } from '#clients/typescript/src/index.ts'
- * @import { Moment } from './job-state.js'
- * @typedef {{ navigate: (path: string) => void, reload: () => Promise<void> }} Actions
- */
+/** @import { AnyJob, Moment, Navigate, Visit } from './types.ts' */
 
 /** No event says why a job waits, which depends on other jobs, or that a webhook was tried. */
 const quietMs = 3000;
@@ -26,11 +22,11 @@ const quietMs = 3000;
 /** The job as it changes, and what was seen of it while the page is open. @param {string} id */
 function useJob(id) {
   const signal = useStopping();
-  const latest = useRef(/** @type {ListedJob | null} */ (null));
+  const latest = useRef(/** @type {AnyJob | null} */ (null));
   const [job, setJob] = useState(latest.current);
   const [seen, setSeen] = useState(/** @type {readonly Moment[]} */ ([]));
   const [problem, setProblem] = useState(/** @type {unknown} */ (null));
-  const show = (/** @type {ListedJob} */ fresh) => {
+  const show = (/** @type {AnyJob} */ fresh) => {
     const before = latest.current;
     latest.current = fresh;
     setJob(fresh);
@@ -39,7 +35,7 @@ function useJob(id) {
     if (isActive(before) && !isActive(fresh))
       announce(`The job is ${fresh.status}.`, fresh.status === 'failed' ? 'fault' : 'info');
   };
-  const reload = async () => show(await api.job(id, signal));
+  const reload = async () => show(await ask((http) => http.GET('/api/jobs/{id}', { ...byId(id), signal })));
   const open = async () => {
     setProblem(null);
     try {
@@ -61,7 +57,7 @@ function useJob(id) {
   return { job, seen, problem, open, reload };
 }
 
-/** @param {{ id: string, navigate: (path: string) => void }} props */
+/** @param {Visit & { id: string }} visit */
 export function JobView({ id, navigate }) {
   const { job, seen, problem, open, reload } = useJob(id);
   if (problem !== null) return html`<div class="view page">${faultState(problem, open)}</div>`;
@@ -85,27 +81,26 @@ export function JobView({ id, navigate }) {
   </div>`;
 }
 
-/** @param {ListedJob} job @param {(path: string) => void} navigate */
+/** @param {AnyJob} job @param {Navigate} navigate */
 async function rerun({ job_id: id }, navigate) {
-  const { job_id: made } = await api.rerun(id);
+  const { job_id: made } = await ask((http) => http.POST('/api/jobs/{id}/rerun', { ...byId(id), body: {} }));
   navigate(`/jobs/${made}`);
 }
 
-/** @param {ListedJob} job @param {Actions} actions */
+/** @param {AnyJob} job @param {Pick<Visit, 'navigate'> & { reload: () => Promise<void> }} actions */
 function headOf(job, { navigate, reload }) {
   const cancel = async () => {
     const isSure = await confirmation({
       title: 'Cancel this job?',
       text: 'Its work stops within seconds and makes no results. A cancelled job cannot go on.',
       action: 'Cancel the job',
-      isDangerous: true,
     });
     if (!isSure) return;
-    await api.cancel(job.job_id);
+    await ask((http) => http.POST('/api/jobs/{id}/cancel', byId(job.job_id)));
     await reload();
   };
   const retry = async () => {
-    const { jobs } = await api.retry(job.job_id);
+    const { jobs } = await ask((http) => http.POST('/api/jobs/{id}/retry', byId(job.job_id)));
     const [first] = jobs;
     announce(jobs.length === 1 ? 'A new job was made.' : `${jobs.length} new jobs were made.`);
     const isOne = jobs.length === 1 && first !== undefined;
@@ -125,7 +120,7 @@ function headOf(job, { navigate, reload }) {
     </div>`;
 }
 
-/** @param {ListedJob} job @param {readonly Moment[]} seen */
+/** @param {AnyJob} job @param {readonly Moment[]} seen */
 function progressCard(job, seen) {
   return card(
     isActive(job) ? 'Progress' : 'Timeline',
@@ -142,7 +137,7 @@ function progressCard(job, seen) {
   );
 }
 
-/** The stages of a `video:full`, each with its end. @param {ListedJob} job */
+/** The stages of a `video:full`, each with its end. @param {AnyJob} job */
 function stagesOf(job) {
   if (job.type !== 'video:full' || !job.results?.stages) return null;
   const stages = Object.entries(job.results.stages).map(
@@ -152,7 +147,7 @@ function stagesOf(job) {
   return html`<ul class="stages" aria-label="Stages">${stages}</ul>`;
 }
 
-/** @param {NonNullable<ListedJob['error']>} error */
+/** @param {NonNullable<AnyJob['error']>} error */
 function errorCard(error) {
   const advice = adviceFor(error.code);
   const tail = error.details?.log_tail;
@@ -170,7 +165,7 @@ function errorCard(error) {
   );
 }
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 function resultsOf(job) {
   const text = job.results ? JSON.stringify(job.results, null, 2) : null;
   return [
@@ -191,7 +186,7 @@ function resultsOf(job) {
   ];
 }
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 function factsCard(job) {
   const origin = job.retry_of_job_id ?? job.rerun_of_job_id;
   const copy = copyButton('Copy the id', () => job.job_id);
@@ -217,10 +212,14 @@ function factsCard(job) {
 /**
  * Asks the buckets whether the results of a completed job are there, and its source is the same.
  *
- * @param {{ job: ListedJob, onRerun: () => Promise<void> }} props
+ * @param {{ job: AnyJob, onRerun: () => Promise<void> }} props
  */
 function Checks({ job, onRerun }) {
-  const { data: found } = useLoaded(() => api.checkedJob(job.job_id), [stateOf(job)]);
+  const path = { id: job.job_id };
+  const { data: found } = useLoaded(
+    () => ask((http) => http.GET('/api/jobs/{id}', { params: { path, query: { check: 'source,results' } } })),
+    [stateOf(job)],
+  );
   const canRerun = has('POST /api/jobs/{id}/rerun');
   return html`
     ${

@@ -1,16 +1,15 @@
 import { h } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { findJob, getJobs } from './api.js';
 import { html } from './base.js';
-import { jobTypes, statuses } from './format.js';
-import { JobList, nothingListed } from './job-list.js';
+import { useFeed } from './feed.js';
+import { isActive, jobTypes, statuses } from './format.js';
 import { ago, emptyState, faultState, outcome, statusBadge } from './parts.js';
 import { VirtualList } from './virtual-list.js';
 
 // The list of jobs and its filter.
 
-/**
- * @import { JobFilter, ListedJob } from '#clients/typescript/src/index.ts'
- */
+/** @import { AnyJob, FeedOptions, JobFilter, Navigate, Visit } from './types.ts' */
 
 /** @param {URLSearchParams} query @returns {JobFilter} */
 function filterOf(query) {
@@ -20,18 +19,62 @@ function filterOf(query) {
   return { ...(type && { type }), ...(status && { status }), ...(hash !== '' && { hash }) };
 }
 
-/** @param {{ query: URLSearchParams, navigate: (path: string) => void }} props */
+/** Active jobs in view that are asked for one by one, for the reason why each waits: so many in each turn. */
+const askedMax = 12;
+/** The next page is loaded this many rows before the end. */
+const loadAhead = 150;
+
+/**
+ * The same object while nothing changed. A list does not say why a job waits for its turn: what was known of it holds
+ * until it is asked for again.
+ *
+ * @param {AnyJob} job @param {AnyJob} fresh @param {boolean} isAsked
+ */
+function newer(job, fresh, isAsked) {
+  const shown = { ...fresh };
+  delete shown.results;
+  if (!isAsked && shown.status === 'queued' && job.status === 'queued') shown.reason ??= job.reason;
+  return JSON.stringify(shown) === JSON.stringify(job) ? job : shown;
+}
+
+/** The jobs that match; `range` has the first and the last index in view. @param {JobFilter} filter */
+function useJobs(filter) {
+  const range = useRef([0, 0]);
+  const turn = useRef(0);
+  /** @type {FeedOptions<AnyJob>} */
+  const list = {
+    async read(page, signal) {
+      const { jobs: items, next_cursor: cursor } = await getJobs({ ...filter, ...page }, signal);
+      return { items, cursor };
+    },
+    async ask(newest, known, signal) {
+      const [first = 0, last = 0] = range.current;
+      const fresh = new Map(newest.map((job) => [job.job_id, job]));
+      const inView = known.slice(first, last + 1).filter((job) => isActive(fresh.get(job.job_id) ?? job));
+      const from = inView.length > askedMax ? turn.current % inView.length : 0;
+      turn.current = from + askedMax;
+      const chosen = [...inView.slice(from), ...inView.slice(0, from)].slice(0, askedMax);
+      const asked = await Promise.all(chosen.map(({ job_id: id }) => findJob(id, signal)));
+      return asked.filter((job) => job !== null);
+    },
+    idOf: keyOf,
+    merge: newer,
+    pageSize: 100,
+    polledItems: 50,
+    pollMs: 2000,
+  };
+  return { ...useFeed(list), range };
+}
+
+/** @param {Visit} visit */
 export function JobsView({ query, navigate }) {
   const [filter] = useState(() => filterOf(query));
-  const [listed, setListed] = useState(nothingListed);
-  const list = useRef(/** @type {JobList | null} */ (null));
-  useEffect(() => {
-    const stopping = new AbortController();
-    list.current = new JobList(filter, stopping.signal, setListed);
-    return () => stopping.abort();
-  }, []);
-  const { jobs, isWhole, isRead, problem } = listed;
+  const { items: jobs, isWhole, isRead, problem, loadMore, range } = useJobs(filter);
   const isEmpty = isRead && isWhole && jobs.length === 0;
+  const onRange = (/** @type {number} */ first, /** @type {number} */ last) => {
+    range.current = [first, last];
+    if (last >= jobs.length - loadAhead) void loadMore();
+  };
   return html`<div class="view jobs">
     <div class="view-head">
       <h1>Jobs</h1>
@@ -46,17 +89,11 @@ export function JobsView({ query, navigate }) {
           )}
         </div>
       </div>
-      ${h(VirtualList, {
-        label: 'Jobs, newest first',
-        items: jobs,
-        keyOf,
-        cells,
-        onRange: (first, last) => list.current?.setRange(first, last),
-      })}
+      ${h(VirtualList, { label: 'Jobs, newest first', items: jobs, keyOf, cells, onRange })}
     </div>
     <div class="list-message">
       ${isEmpty && noJobs(Object.keys(filter).length > 0)}
-      ${problem !== null && faultState(problem, () => list.current?.loadMore())}
+      ${problem !== null && jobs.length === 0 && faultState(problem, loadMore)}
     </div>
   </div>`;
 }
@@ -65,10 +102,10 @@ export function JobsView({ query, navigate }) {
 const countText = (count, isWhole) =>
   count === 1 ? '1 job' : `${count.toLocaleString('en')}${isWhole ? '' : '+'} jobs`;
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 const keyOf = ({ job_id: id }) => id;
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 const cells = (job) => html`
   <span class="cell-status" role="cell">${statusBadge(job.status)}</span>
   <span class="cell-hash" role="cell"><a href=${`#/jobs/${job.job_id}`}>${job.hash}</a></span>
@@ -76,7 +113,7 @@ const cells = (job) => html`
   <span class="cell-progress" role="cell">${outcome(job)}</span>
   <span class="cell-time" role="cell">${ago(job.created_at)}</span>`;
 
-/** @param {JobFilter} filter @param {(path: string) => void} navigate */
+/** @param {JobFilter} filter @param {Navigate} navigate */
 function filterForm(filter, navigate) {
   const change = (/** @type {Event} */ event) => {
     event.preventDefault();

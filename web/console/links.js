@@ -1,12 +1,8 @@
-import { api, has, root } from './api.js';
+import { has, root, signLinks } from './api.js';
 
 // Signed addresses of images. Requests of one moment go together, since the route is limited and takes a hundred.
 
-/**
- * @import { Schemas } from '#clients/typescript/src/index.ts'
- * @typedef {Schemas['ConsoleLinksRequestImage']} ImageRequest
- * @typedef {{ request: ImageRequest, promise: Promise<string | null>, resolve: (address: string | null) => void }} Waiting
- */
+/** @import { ImageRequest, WaitingImage } from './types.ts' */
 
 const batchMax = 100;
 /** Asked again this long before an address expires. */
@@ -14,7 +10,7 @@ const marginMs = 60_000;
 
 /** @type {Map<string, { address: string, untilMs: number }>} by what was asked for */
 const known = new Map();
-/** @type {Map<string, Waiting>} */
+/** @type {Map<string, WaitingImage>} */
 let waiting = new Map();
 
 /** Whether the server signs for the console: one that has the surface `api` alone does not. */
@@ -48,9 +44,9 @@ async function signWaiting() {
   for (let from = 0; from < all.length; from += batchMax) await sign(all.slice(from, from + batchMax));
 }
 
-/** @param {[name: string, waiting: Waiting][]} batch */
+/** @param {[name: string, waiting: WaitingImage][]} batch */
 async function sign(batch) {
-  const { images } = await api.links({ images: batch.map(([, { request }]) => request) }).catch(() => ({ images: [] }));
+  const { images } = await signLinks({ images: batch.map(([, { request }]) => request) }).catch(() => ({ images: [] }));
   for (const [index, [name, { resolve }]] of batch.entries()) {
     const image = images[index];
     if (!image) {
@@ -70,7 +66,7 @@ async function sign(batch) {
  */
 export async function playback(hash, expiresInSec) {
   const duration = expiresInSec === undefined ? {} : { playback_expires_in_sec: expiresInSec };
-  const { playback: made } = await api.links({ playback: hash, ...duration });
+  const { playback: made } = await signLinks({ playback: hash, ...duration });
   if (made === null) throw new Error(`The server has made no token for ${hash}.`);
   return made;
 }

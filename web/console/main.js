@@ -18,12 +18,7 @@ import { SubmitView } from './submit-view.js';
 
 // The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
 
-/**
- * @import { VNode } from 'preact'
- * @typedef {{ navigate: (path: string) => void, query: URLSearchParams, file: File | null }} Known
- * @typedef {{ tab: string, title: string, view: VNode }} Shown
- * @typedef {{ hash: string, visit: number, focused: string | null }} Place
- */
+/** @import { ComponentChildren, Place, Shown, VNode, Visit } from './types.ts' */
 
 const tabs = /** @type {const} */ ([
   ['media', 'Media', '/media', null],
@@ -44,31 +39,30 @@ function decoded(text) {
   }
 }
 
-/** The view of an address, and the tab that it belongs to. @param {string} path @param {Known} known @returns {Shown} */
+/** The view of an address, and the tab that it belongs to. @param {string} path @param {Visit} known @returns {Shown} */
 function shownAt(path, known) {
   const [, name = '', id] = path.split('/');
-  const { navigate, query, file } = known;
-  if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', view: h(JobView, { id, navigate }) };
-  if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', view: h(JobsView, { query, navigate }) };
+  if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', view: h(JobView, { ...known, id }) };
+  if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', view: h(JobsView, known) };
   if (name === 'media' && id) return { tab: 'media', title: decoded(id), view: h(MediumView, { hash: decoded(id) }) };
-  if (name === 'new') return { tab: 'new', title: 'Submit', view: h(SubmitView, { navigate, file }) };
-  if (name === 'images') return { tab: 'images', title: 'Images', view: h(ImagesView, { query }) };
+  if (name === 'new') return { tab: 'new', title: 'Submit', view: h(SubmitView, known) };
+  if (name === 'images') return { tab: 'images', title: 'Images', view: h(ImagesView, known) };
   return shownToOperators(name, id, known) ?? { tab: 'media', title: 'Media', view: h(MediaView, {}) };
 }
 
 /**
  * Views of operators: pools, rollouts and profiles.
  *
- * @param {string} name @param {string | undefined} id @param {Known} known @returns {Shown | null}
+ * @param {string} name @param {string | undefined} id @param {Visit} known @returns {Shown | null}
  */
-function shownToOperators(name, id, { navigate, query }) {
+function shownToOperators(name, id, known) {
   if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
   if (name === 'profiles' && id)
     return { tab: name, title: decoded(id), view: h(ProfileView, { profile: decoded(id) }) };
   if (name === 'profiles') return { tab: name, title: 'Profiles', view: h(ProfilesView, {}) };
   if (name === 'check') return { tab: 'profiles', title: 'Profile', view: h(ProfileView, { profile: null }) };
   if (name !== 'rollouts') return null;
-  if (id === 'new') return { tab: name, title: 'Start a rollout', view: h(RolloutForm, { navigate, query }) };
+  if (id === 'new') return { tab: name, title: 'Start a rollout', view: h(RolloutForm, known) };
   if (id) return { tab: name, title: 'Rollout', view: h(RolloutView, { id }) };
   return { tab: name, title: 'Rollouts', view: h(RolloutsView, {}) };
 }
@@ -179,8 +173,8 @@ function Console({ demoKey }) {
     <${Dialog} /><${Toasts} />`;
 }
 
-/** A view of its own for each visit. @param {{ children: VNode }} props */
-const Held = ({ children }) => children;
+/** A view of its own for each visit. @param {{ children: ComponentChildren }} props */
+const Held = ({ children }) => html`${children}`;
 
 /** Readers of the page begin with the new view, but who has changed a filter of a list goes on there. @param {string | null} name */
 function focusIn(name) {

@@ -1,69 +1,78 @@
 import { h } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { api, has } from './api.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { findJob, getJobs, has } from './api.js';
 import { html, useLoaded } from './base.js';
+import { useFeed } from './feed.js';
 import { durationText, isActive } from './format.js';
 import { imageAddress } from './links.js';
-import { useNewestFirst } from './newest-first.js';
-import { ago, emptyState, icon, progressBar } from './parts.js';
+import { ago, emptyState, feedEnd, icon, progressBar } from './parts.js';
 import { imagesOf, streamOf } from './results.js';
 
 // The board of media: a card for each hash with its cover, its preview while one looks at it, and the progress of its
 // jobs.
 
-/**
- * @import { ListedJob } from '#clients/typescript/src/index.ts'
- * @import { Options } from './newest-first.js'
- * @import { StreamJob } from './results.js'
- */
+/** @import { AnyJob, FeedOptions, StreamJob } from './types.ts' */
 
 /** Active jobs that are asked for one by one, since many younger ones were submitted after them. */
 const askedMax = 12;
 const stillMoving = window.matchMedia('(prefers-reduced-motion: no-preference)');
 
-/** Jobs come newest first. @type {Options<ListedJob>} */
+/** @type {FeedOptions<AnyJob>} */
 const list = {
   async read(page, signal) {
-    const { jobs: items, next_cursor: cursor } = await api.jobs({ include: 'results', ...page }, signal);
+    const { jobs: items, next_cursor: cursor } = await getJobs({ include: 'results', ...page }, signal);
     return { items, cursor };
   },
-  async readOlder(newest, known, signal) {
+  async ask(newest, known, signal) {
     const isNewest = new Set(newest.map(({ job_id: id }) => id));
     const active = known.filter((job) => isActive(job) && !isNewest.has(job.job_id));
     // The running ones, then those that run next.
     const first = active.toSorted(
       (a, b) => a.status.localeCompare(b.status) || a.created_at.localeCompare(b.created_at),
     );
-    const asked = first.slice(0, askedMax).map(({ job_id: id }) => api.job(id, signal).catch(() => null));
+    const asked = first.slice(0, askedMax).map(({ job_id: id }) => findJob(id, signal));
     return (await Promise.all(asked)).filter((job) => job !== null);
   },
   idOf: ({ job_id: id }) => id,
-  groupOf: ({ hash }) => hash,
-  empty: () =>
-    emptyState(
-      'No media yet',
-      has('POST /api/uploads')
-        ? 'Drop a video or an image on this page to begin.'
-        : 'Submit a job, and its images and streams are shown here.',
-      html`<a class="button primary" href="#/new">Submit a job</a>`,
-    ),
   pageSize: 60,
+  polledItems: 20,
   pollMs: 2000,
 };
 
+/** The jobs of each hash. A hash keeps its place when a job comes to it. @param {readonly AnyJob[]} jobs */
+function useGroups(jobs) {
+  const order = useRef(/** @type {string[]} */ ([]));
+  const groups = Map.groupBy(jobs, ({ hash }) => hash);
+  const hashes = [...groups.keys()];
+  const added = hashes.filter((hash) => !order.current.includes(hash));
+  const end = hashes.findIndex((hash) => order.current.includes(hash));
+  const isOnTop = (/** @type {string} */ hash) => hashes.indexOf(hash) < end;
+  order.current = [...added.filter(isOnTop), ...order.current, ...added.filter((hash) => !isOnTop(hash))];
+  return order.current.map((hash) => ({ hash, jobs: groups.get(hash) ?? [] }));
+}
+
 export function MediaView() {
-  const { groups, message, more } = useNewestFirst(list);
+  const feed = useFeed(list);
+  const groups = useGroups(feed.items);
   return html`<div class="view scrolls">
     <div class="view-head"><h1>Media</h1></div>
     <ul class="board" aria-label="Media, newest first">
-      ${groups.map(([hash, jobs]) => html`<li key=${hash}>${h(Tile, { hash, jobs })}</li>`)}
+      ${groups.map(({ hash, jobs }) => html`<li key=${hash}>${h(Tile, { hash, jobs })}</li>`)}
     </ul>
-    <div>${message}</div>
-    <p class="more">${more}</p>
+    ${feedEnd(feed, noMedia)}
   </div>`;
 }
 
-/** The newest job with an image decides what a card shows. @param {{ hash: string, jobs: ListedJob[] }} props */
+const noMedia = () =>
+  emptyState(
+    'No media yet',
+    has('POST /api/uploads')
+      ? 'Drop a video or an image on this page to begin.'
+      : 'Submit a job, and its images and streams are shown here.',
+    html`<a class="button primary" href="#/new">Submit a job</a>`,
+  );
+
+/** The newest job with an image decides what a card shows. @param {{ hash: string, jobs: AnyJob[] }} props */
 function Tile({ hash, jobs: given }) {
   const [isLookedAt, setLookedAt] = useState(false);
   const jobs = given.toSorted((a, b) => b.created_at.localeCompare(a.created_at));
@@ -91,7 +100,7 @@ function Tile({ hash, jobs: given }) {
 /** @param {StreamJob} job */
 const lengthOf = ({ results: { source } }) => (source ? durationText(source.duration_sec * 1000) : '');
 
-/** @param {ListedJob[]} jobs newest first @param {StreamJob | null} stream */
+/** @param {AnyJob[]} jobs newest first @param {StreamJob | null} stream */
 function summaryOf([newest], stream) {
   if (newest === undefined) return null;
   const tracks = stream?.results.video_tracks ?? [];

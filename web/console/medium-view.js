@@ -1,5 +1,5 @@
 import { h } from 'preact';
-import { api, has, statusOf } from './api.js';
+import { ask, byHash, getJobs, has, statusOf } from './api.js';
 import { html, useLoaded } from './base.js';
 import { announce, announceProblem, confirmation } from './dialogs.js';
 import { FilesCard } from './files.js';
@@ -12,10 +12,7 @@ import { shareCard } from './share.js';
 // The page of one media: its player, its images and its jobs; where the server has the routes, its revisions, its
 // expiry and its deletion.
 
-/**
- * @import { ListedJob, Media } from '#clients/typescript/src/index.ts'
- * @typedef {{ hash: string, medium: Media, reload: () => Promise<void> }} Medium
- */
+/** @import { AnyJob, Media, MediumPage } from './types.ts' */
 
 /** @param {unknown} problem */
 function nullWhereUnknown(problem) {
@@ -28,8 +25,10 @@ export function MediumView({ hash }) {
   const loaded = useLoaded(
     async (signal) => {
       const [{ jobs }, medium] = await Promise.all([
-        api.jobs({ hash, include: 'results', limit: 50 }, signal),
-        has('GET /api/media/{hash}') ? api.media(hash).catch(nullWhereUnknown) : null,
+        getJobs({ hash, include: 'results', limit: 50 }, signal),
+        has('GET /api/media/{hash}')
+          ? ask((http) => http.GET('/api/media/{hash}', byHash(hash))).catch(nullWhereUnknown)
+          : null,
       ]);
       return { jobs, medium };
     },
@@ -47,7 +46,7 @@ export function MediumView({ hash }) {
 const notFound = (hash) =>
   emptyState('Not found', `There is no job of “${hash}”.`, html`<a class="button" href="#/media">All media</a>`);
 
-/** @param {Omit<Medium, 'medium'> & { medium: Media | null }} given */
+/** @param {MediumPage<Media | null>} given */
 function headOf({ hash, medium, reload }) {
   return html`<header class="page-head">
     <p class="crumbs"><a href="#/media">Media</a> /</p>
@@ -59,7 +58,7 @@ function headOf({ hash, medium, reload }) {
   </header>`;
 }
 
-/** @param {Omit<Medium, 'medium'> & { medium: Media | null }} given @param {ListedJob[]} jobs */
+/** @param {MediumPage<Media | null>} given @param {AnyJob[]} jobs */
 function bodyOf({ hash, medium, reload }, jobs) {
   const stream = jobs.find((job) => streamOf(job) !== null);
   const withImages = jobs.find((job) => imagesOf(job).length > 0);
@@ -87,7 +86,7 @@ function bodyOf({ hash, medium, reload }, jobs) {
   </div>`;
 }
 
-/** @param {Medium} medium */
+/** @param {MediumPage} medium */
 function deleteButton({ hash, medium, reload }) {
   if (!has('DELETE /api/media/{hash}') || medium.status !== 'live') return null;
   const run = async () => {
@@ -95,17 +94,16 @@ function deleteButton({ hash, medium, reload }) {
       title: 'Delete this media?',
       text: `Every stream, image and content key of “${hash}” is deleted for good. Sources stay in the source bucket.`,
       action: 'Delete for good',
-      isDangerous: true,
     });
     if (!isSure) return;
-    await api.deleteMedia(hash);
+    await ask((http) => http.DELETE('/api/media/{hash}', byHash(hash)));
     announce('The deletion has begun.');
     await reload();
   };
   return action('Delete', run, 'danger');
 }
 
-/** @param {Medium} given */
+/** @param {MediumPage} given */
 function mediumCard({ hash, medium, reload }) {
   const isChangeable = has('PATCH /api/media/{hash}') && medium.status === 'live';
   return card(
@@ -122,10 +120,11 @@ function mediumCard({ hash, medium, reload }) {
   );
 }
 
-/** @param {Medium} given */
+/** @param {MediumPage} given */
 function expiryForm({ hash, medium, reload }) {
   const change = async (/** @type {string | null} */ expiresAt) => {
-    await api.changeMedia(hash, { expires_at: expiresAt });
+    const body = { expires_at: expiresAt };
+    await ask((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body }));
     announce('The expiry was changed.');
     await reload();
   };
@@ -146,11 +145,13 @@ function expiryForm({ hash, medium, reload }) {
   </form>`;
 }
 
-/** @param {Medium} given */
+/** @param {MediumPage} given */
 function revisionsCard({ hash, medium, reload }) {
   const canChoose = has('PUT /api/media/{hash}/current');
+  const publish = (/** @type {string} */ revision) =>
+    ask((http) => http.PUT('/api/media/{hash}/current', { ...byHash(hash), body: { revision } }));
   const choose = (/** @type {string} */ revision) =>
-    action('Play this one', () => api.chooseRevision(hash, revision).then(reload), 'small');
+    action('Play this one', () => publish(revision).then(reload), 'small');
   const rows = medium.revisions.map(
     (each) => html`<li key=${each.revision}>
       <code>${each.revision}</code>

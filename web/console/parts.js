@@ -7,11 +7,7 @@ import { agoText, dateTimeText, doingText, durationText, isActive } from './form
 
 // Parts that several views show.
 
-/**
- * @import { ComponentChildren, VNode } from 'preact'
- * @import { ListedJob } from '#clients/typescript/src/index.ts'
- * @import { Loaded } from './base.js'
- */
+/** @import { AnyJob, ComponentChildren, Feed, Loaded, VNode } from './types.ts' */
 
 /** An icon of lines on a field of 24 × 24. @param {string} path */
 export const icon = (path) => html`<svg viewBox="0 0 24 24" aria-hidden="true" class="icon"><path d=${path} /></svg>`;
@@ -19,7 +15,7 @@ export const icon = (path) => html`<svg viewBox="0 0 24 24" aria-hidden="true" c
 /** A dot and a word: the colour alone says nothing. @param {string} status */
 export const statusBadge = (status) => html`<span class="badge" data-status=${status}>${status}</span>`;
 
-/** The bar of an active job, with what it is doing or why it waits. @param {ListedJob} job */
+/** The bar of an active job, with what it is doing or why it waits. @param {AnyJob} job */
 export function progressBar(job) {
   const waits = job.reason !== null || job.status === 'queued';
   return html`<span class="progress" data-waits=${String(waits)}>
@@ -30,7 +26,7 @@ export function progressBar(job) {
   </span>`;
 }
 
-/** What a list shows of a job's progress: the bar, the error's code, or nothing. @param {ListedJob} job */
+/** What a list shows of a job's progress: the bar, the error's code, or nothing. @param {AnyJob} job */
 export function outcome(job) {
   if (isActive(job)) return progressBar(job);
   if (job.status === 'failed') return html`<span class="doing fault">${job.error?.code ?? 'failed'}</span>`;
@@ -85,6 +81,18 @@ export const faultState = (problem, retry) =>
 export function whenLoaded({ data, problem, reload }, show) {
   if (data !== null) return show(data);
   return problem === null ? null : faultState(problem, reload);
+}
+
+/**
+ * What stands below a list: that it is empty, a fault, and the button that goes on.
+ *
+ * @param {Feed<unknown> & { loadMore: () => Promise<void> }} feed @param {() => VNode} empty
+ */
+export function feedEnd({ items, isRead, isWhole, problem, loadMore }, empty) {
+  const isEmpty = isRead && items.length === 0;
+  return html`
+    <div>${problem === null ? isEmpty && empty() : faultState(problem, loadMore)}</div>
+    <p class="more">${isRead && !isWhole && action('Show more', loadMore)}</p>`;
 }
 
 /** Whether nothing was read yet. @param {Loaded<unknown>} loaded */

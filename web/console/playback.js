@@ -1,4 +1,4 @@
-import { api } from './api.js';
+import { ask, byHash } from './api.js';
 import { useLoaded } from './base.js';
 import { card, tableOf } from './parts.js';
 
@@ -13,7 +13,7 @@ const names = ['Day (UTC)', 'Sessions, about', 'Requests', 'After an empty buffe
 /** A row for each day on which it was played; nothing until there is one. @param {{ hash: string }} props */
 export function PlaybackCard({ hash }) {
   // The page of the media is of use without it.
-  const { data } = useLoaded(() => api.mediaPlayback(hash), [hash]);
+  const { data } = useLoaded(() => ask((http) => http.GET('/api/media/{hash}/playback', byHash(hash))), [hash]);
   if (data === null || data.days.length === 0) return null;
   const rows = data.days.map((each) => [
     each.day,

@@ -1,16 +1,16 @@
-import { api } from './api.js';
+import { ask } from './api.js';
 import { html, useLoaded } from './base.js';
 import { reasonTextOf } from './format.js';
 import { card, isBusy, numbers, waited, whenLoaded } from './parts.js';
 
 // The runner pools: what runs, what waits and why.
 
-/** @import { Schemas } from '#clients/typescript/src/index.ts' */
+/** @import { Schemas } from './types.ts' */
 
 const pollMs = 3000;
 
 export function PoolsView() {
-  const loaded = useLoaded(api.pools, [], pollMs);
+  const loaded = useLoaded((signal) => ask((http) => http.GET('/api/pools', { signal })), [], pollMs);
   return html`<div class="view page">
     <header class="page-head title-line"><h1>Pools</h1></header>
     <div class="stack" aria-busy=${isBusy(loaded)}>

@@ -1,6 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, faultsOf, has, retryAfterOf, statusOf, textOf } from './api.js';
+import { ask, faultsOf, has, retryAfterOf, statusOf, textOf } from './api.js';
 import { html, useLoaded } from './base.js';
 import { bytesText } from './format.js';
 import { card, copyButton, isBusy, shareBar, tableOf, whenLoaded } from './parts.js';
@@ -8,12 +8,7 @@ import { card, copyButton, isBusy, shareBar, tableOf, whenLoaded } from './parts
 // A profile as it is written. The server checks it as one types, and states what it would make of a source: the page
 // has no rules of its own.
 
-/** @import { Schemas } from '#clients/typescript/src/index.ts' */
-
-/**
- * @typedef {NonNullable<Schemas['ProfileCheckRequest']['source']>} Source
- * @typedef {'good' | 'fault' | 'wait' | ''} Kind
- */
+/** @import { Schemas } from './types.ts' */
 
 const pauseMs = 350;
 const begun = 'profiles:\n  my-profile:\n    crf: 24\n';
@@ -21,7 +16,9 @@ const begun = 'profiles:\n  my-profile:\n    crf: 24\n';
 /** @param {{ profile: string | null }} props null for a new one */
 export function ProfileView({ profile }) {
   const read = async (/** @type {AbortSignal} */ signal) =>
-    profile === null ? begun : (await api.profile(profile, signal)).yaml;
+    profile === null
+      ? begun
+      : (await ask((http) => http.GET('/api/profiles/{name}', { params: { path: { name: profile } }, signal }))).yaml;
   const loaded = useLoaded(read, []);
   return html`<div class="view page" aria-busy=${isBusy(loaded)}>
     ${whenLoaded(loaded, (text) => h(Editor, { profile, text }))}
@@ -94,7 +91,7 @@ function sourceOf(fields) {
   };
   const select = fields?.elements.namedItem('hdr');
   const range = select instanceof HTMLSelectElement ? select.value : '';
-  /** @type {Source['hdr']} */
+  /** @type {'sdr' | 'pq' | 'hlg'} */
   const hdr = range === 'pq' || range === 'hlg' ? range : 'sdr';
   return { width: number('width'), height: number('height'), duration_sec: number('minutes') * 60, hdr };
 }
@@ -107,7 +104,7 @@ function sourceOf(fields) {
 function useCheck(read) {
   const [shown, setShown] = useState({
     state: '',
-    kind: /** @type {Kind} */ (''),
+    kind: /** @type {'good' | 'fault' | 'wait' | ''} */ (''),
     found: /** @type {Schemas['ProfileCheck'] | null} */ (null),
   });
   const asking = useRef(new AbortController());
@@ -121,7 +118,7 @@ function useCheck(read) {
     asking.current = new AbortController();
     const { signal } = asking.current;
     try {
-      const found = await api.checkProfiles(read(), signal);
+      const found = await ask((http) => http.POST('/api/profiles/check', { body: read(), signal }));
       if (signal.aborted) return;
       const { length } = found.faults;
       const state = found.valid ? 'Valid' : length === 1 ? '1 fault' : `${length} faults`;

@@ -1,17 +1,17 @@
-import { api } from './api.js';
+import { ask } from './api.js';
 import { html, useLoaded } from './base.js';
 import { bytesText } from './format.js';
 import { card, isBusy, tableOf, whenLoaded } from './parts.js';
 
 // The encoding profiles, and the rules that choose one of them for a source.
 
-/** @import { Schemas } from '#clients/typescript/src/index.ts' */
+/** @import { Schemas } from './types.ts' */
 
 /** @type {Record<string, string>} */
 const originTexts = { built_in: 'built in', configuration: 'MEDIA_PROFILES', cluster: 'MediaProfile' };
 
 export function ProfilesView() {
-  const loaded = useLoaded(api.profiles, []);
+  const loaded = useLoaded((signal) => ask((http) => http.GET('/api/profiles', { signal })), []);
   return html`<div class="view page">
     <header class="page-head title-line">
       <h1>Profiles</h1>

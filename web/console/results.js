@@ -8,29 +8,15 @@ import { card, copyButton, shareBar, tableOf } from './parts.js';
 
 // The results of a job: images, the stream with its player, its tracks, warnings.
 
-/**
- * @import { ListedJob, Schemas } from '#clients/typescript/src/index.ts'
- * @typedef {Schemas['VideoFullResults'] | Schemas['VideoTranscodeResults']} VideoResults
- * @typedef {Extract<ListedJob, { type: 'video:full' | 'video:transcode' }> & { results: VideoResults }} StreamJob
- */
+/** @import { AnyJob, ResultImage, StreamJob } from './types.ts' */
 
-/**
- * @typedef {object} Image of results of any type
- * @property {string} name
- * @property {string} key
- * @property {number} [size]
- * @property {number | null} [width]
- * @property {number | null} [height]
- * @property {string | null | undefined} [color]
- */
-
-/** The job with its results, where they have a stream. @param {ListedJob} job @returns {StreamJob | null} */
+/** The job with its results, where they have a stream. @param {AnyJob} job @returns {StreamJob | null} */
 export function streamOf(job) {
   if ((job.type !== 'video:full' && job.type !== 'video:transcode') || !job.results?.streaming) return null;
   return /** @type {StreamJob} */ (job);
 }
 
-/** @param {ListedJob} job @returns {Image[]} */
+/** @param {AnyJob} job @returns {ResultImage[]} */
 export function imagesOf(job) {
   if (!job.results) return [];
   if (job.type === 'image:thumbnail') return job.results.outputs.map((output) => ({ ...output, name: output.variant }));
@@ -45,7 +31,7 @@ export function imagesOf(job) {
   ];
 }
 
-/** An image of the media bucket, which has its place before it is there. @param {{ image: Image }} props */
+/** An image of the media bucket, which has its place before it is there. @param {{ image: ResultImage }} props */
 function Shot({ image: { name, key, size, width, height } }) {
   const { data: small } = useLoaded(() => imageAddress(key, { w: 480 }), [key]);
   const { data: whole } = useLoaded(() => imageAddress(key), [key]);
@@ -61,7 +47,7 @@ function Shot({ image: { name, key, size, width, height } }) {
   </figure>`;
 }
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 export function imagesCard(job) {
   const images = imagesOf(job);
   if (images.length === 0) return null;
@@ -69,7 +55,7 @@ export function imagesCard(job) {
   return card('Images', {}, html`<div class="shots">${shots}</div>`);
 }
 
-/** The player, by the element that any page may use: a frame with the player page. @param {ListedJob} job */
+/** The player, by the element that any page may use: a frame with the player page. @param {AnyJob} job */
 export function playerCard(job) {
   const stream = streamOf(job);
   if (stream === null) return null;
@@ -135,7 +121,7 @@ async function playerOf({ hash, isEncrypted, cover }) {
 /** @param {number} bits */
 const rate = (bits) => `${(bits / 1e6).toFixed(2)} Mb/s`;
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 export function tracksCard(job) {
   const stream = streamOf(job);
   if (stream === null) return null;
@@ -168,7 +154,7 @@ export function tracksCard(job) {
   );
 }
 
-/** @param {ListedJob} job */
+/** @param {AnyJob} job */
 export function warningsCard({ results }) {
   const warnings = (results && 'warnings' in results ? results.warnings : null) ?? [];
   if (warnings.length === 0) return null;

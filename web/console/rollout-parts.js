@@ -4,11 +4,7 @@ import { facts } from './parts.js';
 
 // What the list and the page of rollouts both show.
 
-/**
- * @import { Schemas } from '#clients/typescript/src/index.ts'
- * @typedef {Schemas['Rollout']} Rollout
- * @typedef {Schemas['RolloutMedia']} Media
- */
+/** @import { Rollout, RolloutMedia } from './types.ts' */
 
 const activeStatuses = ['canary', 'running', 'cancelling', 'rolling_back'];
 
@@ -24,7 +20,7 @@ export function rolloutBadge({ status, paused }) {
 
 const segments = /** @type {const} */ (['done', 'running', 'failed', 'rolled_back', 'kept', 'skipped', 'planned']);
 
-/** A bar of what became of the media, and the same in words. @param {Media} media @param {string} label */
+/** A bar of what became of the media, and the same in words. @param {RolloutMedia} media @param {string} label */
 export function countsBar(media, label) {
   const all = segments.reduce((sum, name) => sum + media[name], 0);
   const shown = segments.filter((name) => media[name] > 0);
@@ -43,7 +39,7 @@ export function countsBar(media, label) {
   </div>`;
 }
 
-/** `saved 3.1 GB of 7.2 GB (43 %)`; null before a size is known. @param {Media} media */
+/** `saved 3.1 GB of 7.2 GB (43 %)`; null before a size is known. @param {RolloutMedia} media */
 export function savedText({ bytes: { before, saved } }) {
   if (before === 0) return null;
   const share = `${Math.round((100 * Math.abs(saved)) / before)} %`;
@@ -55,7 +51,7 @@ export function savedText({ bytes: { before, saved } }) {
 /** @param {number | null} value */
 const scoreText = (value) => value?.toFixed(1) ?? null;
 
-/** Sizes and scores of a group of media. @param {Media} media */
+/** Sizes and scores of a group of media. @param {RolloutMedia} media */
 export function outcomeFacts(media) {
   const { mean, before, after } = media.score;
   return facts([

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { api } from './api.js';
+import { ask, byId } from './api.js';
 import { html, useLoaded } from './base.js';
 import { confirmation } from './dialogs.js';
 import { dateTimeText } from './format.js';
@@ -8,12 +8,7 @@ import { countsBar, isActiveRollout, outcomeFacts, rolloutBadge, whichText } fro
 
 // The page of a rollout: what became of its media, its gate, its failures, and what one can do.
 
-/**
- * @import { Question } from './dialogs.js'
- * @import { Schemas } from '#clients/typescript/src/index.ts'
- * @typedef {Schemas['RolloutDetails']} Details
- * @typedef {'pause' | 'resume' | 'cancel' | 'rollback'} Action
- */
+/** @import { Question, RolloutAction, RolloutDetails } from './types.ts' */
 
 const pollMs = 2000;
 
@@ -21,7 +16,7 @@ const pollMs = 2000;
 export function RolloutView({ id }) {
   const [isActive, setActive] = useState(true);
   const read = async (/** @type {AbortSignal} */ signal) => {
-    const rollout = await api.rollout(id, signal);
+    const rollout = await ask((http) => http.GET('/api/rollouts/{id}', { ...byId(id), signal }));
     setActive(isActiveRollout(rollout));
     return rollout;
   };
@@ -36,9 +31,9 @@ export function RolloutView({ id }) {
   </div>`;
 }
 
-/** @type {Details['status'][]} */
+/** @type {RolloutDetails['status'][]} */
 const beginning = ['canary', 'running'];
-/** The statuses in which each action is offered; the server decides. @type {Record<Action, Details['status'][]>} */
+/** The statuses in which each action is offered; the server decides. @type {Record<RolloutAction, RolloutDetails['status'][]>} */
 const offeredIn = {
   pause: beginning,
   resume: beginning,
@@ -46,7 +41,7 @@ const offeredIn = {
   rollback: [...beginning, 'cancelling', 'completed', 'cancelled'],
 };
 
-/** @type {Partial<Record<Action, Question>>} */
+/** @type {Partial<Record<RolloutAction, Question>>} */
 const questions = {
   cancel: {
     title: 'Cancel this rollout?',
@@ -60,17 +55,17 @@ const questions = {
   },
 };
 
-/** @param {Details} rollout @param {() => Promise<void>} reload */
+/** @param {RolloutDetails} rollout @param {() => Promise<void>} reload */
 function headOf(rollout, reload) {
   const { status, paused, spec, rollout_id: id } = rollout;
-  const button = (/** @type {Action} */ name, /** @type {string} */ label, kind = '') =>
+  const button = (/** @type {RolloutAction} */ name, /** @type {string} */ label, kind = '') =>
     offeredIn[name].includes(status) &&
     action(
       label,
       async () => {
         const question = questions[name];
-        if (question && !(await confirmation({ ...question, isDangerous: true }))) return;
-        await api.changeRollout(id, name);
+        if (question && !(await confirmation(question))) return;
+        await ask((http) => http.POST(`/api/rollouts/{id}/${name}`, byId(id)));
         await reload();
       },
       kind,
@@ -88,7 +83,7 @@ function headOf(rollout, reload) {
     </div>`;
 }
 
-/** @param {Details} rollout */
+/** @param {RolloutDetails} rollout */
 function bodyOf(rollout) {
   const { media, reason } = rollout;
   return html`
@@ -113,7 +108,7 @@ const limitTexts = /** @type {const} */ ([
   ['min_score', 'Mean score, at least'],
 ]);
 
-/** @param {Details} rollout */
+/** @param {RolloutDetails} rollout */
 function canaryCard({ canary, gate, spec }) {
   if (canary === null) return null;
   const verdict = gate === null ? 'is not judged yet' : gate.passed ? 'has passed' : 'has failed';
@@ -135,7 +130,7 @@ function canaryCard({ canary, gate, spec }) {
 /** @param {string} text @param {number | undefined} value @returns {[string, string | undefined]} */
 const limit = (text, value) => [text, value?.toString()];
 
-/** @param {Details} rollout */
+/** @param {RolloutDetails} rollout */
 function failuresCard({ failures }) {
   if (failures.length === 0) return null;
   const rows = failures.map(
@@ -147,7 +142,7 @@ function failuresCard({ failures }) {
   return card('Last failures', {}, html`<ul class="job-list">${rows}</ul>`);
 }
 
-/** @param {Details} rollout */
+/** @param {RolloutDetails} rollout */
 function specCard(rollout) {
   const { spec, not_chosen: skipped } = rollout;
   const { jobs, hours_per_day: hours } = spec.budget;

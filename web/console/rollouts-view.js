@@ -1,45 +1,42 @@
-import { api } from './api.js';
+import { ask } from './api.js';
 import { html } from './base.js';
-import { useNewestFirst } from './newest-first.js';
-import { ago, emptyState } from './parts.js';
+import { useFeed } from './feed.js';
+import { ago, emptyState, feedEnd } from './parts.js';
 import { countsBar, gateText, rolloutBadge, savedText, whichText } from './rollout-parts.js';
 
 // The list of rollouts, newest first.
 
-/**
- * @import { Options } from './newest-first.js'
- * @import { Rollout } from './rollout-parts.js'
- */
+/** @import { FeedOptions, Rollout } from './types.ts' */
 
 const startLink = html`<a class="button primary" href="#/rollouts/new">Start a rollout</a>`;
 const emptyText =
   'A rollout makes the streams of many media again by another profile, a canary first, and can be rolled back.';
 
-/** @type {Options<Rollout>} */
+/** @type {FeedOptions<Rollout>} */
 const list = {
   async read(page, signal) {
-    const { rollouts: items, next_cursor: cursor } = await api.rollouts(page, signal);
+    const { rollouts: items, next_cursor: cursor } = await ask((http) =>
+      http.GET('/api/rollouts', { params: { query: page }, signal }),
+    );
     return { items, cursor };
   },
   idOf: ({ rollout_id: id }) => id,
-  groupOf: ({ rollout_id: id }) => id,
-  empty: () => emptyState('No rollouts yet', emptyText, startLink),
   pageSize: 50,
+  polledItems: 20,
   pollMs: 3000,
 };
 
 export function RolloutsView() {
-  const { groups, message, more } = useNewestFirst(list);
+  const feed = useFeed(list);
   return html`<div class="view page">
     <header class="page-head title-line">
       <h1>Rollouts</h1>
       <div class="actions"><a class="button" href="#/rollouts/new">Start a rollout</a></div>
     </header>
     <ul class="plain rollouts" aria-label="Rollouts, newest first">
-      ${groups.map(([id, rollouts]) => html`<li key=${id}>${rollouts.map(tileOf)}</li>`)}
+      ${feed.items.map((rollout) => html`<li key=${rollout.rollout_id}>${tileOf(rollout)}</li>`)}
     </ul>
-    <div>${message}</div>
-    <p class="more">${more}</p>
+    ${feedEnd(feed, () => emptyState('No rollouts yet', emptyText, startLink))}
   </div>`;
 }
 

@@ -11,7 +11,7 @@ import { streamOf } from './results.js';
 // A link to the page that plays a stream, for someone without an API key. Of an encrypted stream it has a token in its
 // fragment, which browsers send nowhere, and ends with the token.
 
-/** @import { ListedJob } from '#clients/typescript/src/index.ts' */
+/** @import { AnyJob } from './types.ts' */
 
 const hour = 3600;
 const durations = /** @type {const} */ ([
@@ -20,7 +20,7 @@ const durations = /** @type {const} */ ([
   ['7 days', 7 * 24 * hour],
 ]);
 
-/** Null where there is no stream, or the server signs no token for it. @param {ListedJob} job */
+/** Null where there is no stream, or the server signs no token for it. @param {AnyJob} job */
 export function shareCard(job) {
   const stream = streamOf(job);
   if (stream === null || !canSign()) return null;

@@ -1,7 +1,7 @@
 import { h } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ReelwrightError } from '#clients/typescript/src/errors.ts';
-import { api, faultsOf, has, textOf } from './api.js';
+import { ask, faultsOf, findProfiles, has, textOf } from './api.js';
 import { html, useLoaded, useStopping } from './base.js';
 import { announce } from './dialogs.js';
 import { plainText, useForm } from './form.js';
@@ -11,12 +11,7 @@ import { hashFor, uploadFile } from './upload.js';
 
 // The form that submits a job. What is wrong stands at its field, as the server says it.
 
-/**
- * @import { VNode } from 'preact'
- * @import { JobType, Submission } from '#clients/typescript/src/index.ts'
- * @import { Attributes } from './form.js'
- * @typedef {{ type: JobType, source: string, hash: string, options: string, profile: string, callback_url: string }} Values
- */
+/** @import { Field, JobType, MakeInput, Submission, SubmitValues, Visit } from './types.ts' */
 
 /** @type {Record<JobType, string>} */
 const typeTexts = {
@@ -51,50 +46,32 @@ function typeFor(contentType) {
   return kind === 'image' ? 'image:thumbnail' : kind === 'audio' ? 'video:transcode' : 'video:full';
 }
 
-/** @param {JobType} type */
-const fieldsOf = (type) => [
-  { name: 'type', label: 'Type', pointer: '/type' },
-  { name: 'source', label: 'Source', hint: 'The key of an object in the source bucket.', pointer: '/source' },
-  { name: 'hash', label: 'Media hash', hint: 'Names the results: letters, digits, and . _ ~ -', pointer: '/hash' },
-  {
-    name: 'options',
-    label: 'Options (JSON)',
-    hint: 'Empty: the defaults. The API reference lists the options of each type.',
-    pointer: '/options',
-  },
-  {
-    name: 'profile',
-    label: 'Profile',
-    hint: 'How its stream is encoded.',
-    pointer: '/X-Profile',
-    hidden: !has('GET /api/profiles') || !streamTypes.includes(type),
-  },
-  {
-    name: 'callback_url',
-    label: 'Webhook address',
-    hint: 'Optional: a signed POST when the job has ended.',
-    pointer: '/callback_url',
-  },
+const optionsHint = 'Empty: the defaults. The API reference lists the options of each type.';
+const example = { placeholder: 'https://example.com/hooks/media', type: 'url' };
+/** @type {readonly (Field & { 0: keyof SubmitValues })[]} */
+const allFields = [
+  ['type', 'Type', '/type'],
+  ['source', 'Source', '/source', 'The key of an object in the source bucket.', { placeholder: 'uploads/movie.mp4' }],
+  ['hash', 'Media hash', '/hash', 'Names the results: letters, digits, and . _ ~ -', { placeholder: 'movie-1' }],
+  ['options', 'Options (JSON)', '/options', optionsHint],
+  ['profile', 'Profile', '/X-Profile', 'How its stream is encoded.'],
+  ['callback_url', 'Webhook address', '/callback_url', 'Optional: a signed POST when the job has ended.', example],
 ];
+/** @param {JobType} type */
+const hasProfile = (type) => has('GET /api/profiles') && streamTypes.includes(type);
 
-/** @type {Values} */
-const firstValues = {
-  type: 'video:full',
-  source: '',
-  hash: '',
-  options: exampleOf('video:full'),
-  profile: '',
-  callback_url: '',
-};
+const firstOptions = exampleOf('video:full');
+/** @type {SubmitValues} */
+const firstValues = { type: 'video:full', options: firstOptions, source: '', hash: '', profile: '', callback_url: '' };
 
-/** With another type the example of options changes; what a person wrote stays. @param {Values} values @param {JobType} type */
+/** With another type the example of options changes; what a person wrote stays. @param {SubmitValues} values @param {JobType} type */
 const withType = (values, type) => ({
   ...values,
   type,
   options: ['', exampleOf(values.type)].includes(values.options.trim()) ? exampleOf(type) : values.options,
 });
 
-/** @param {Values} values @returns {Submission} @throws SyntaxError for options that are not JSON */
+/** @param {SubmitValues} values @returns {Submission} @throws SyntaxError for options that are not JSON */
 function submissionOf({ type, hash, source, options, callback_url }) {
   const callback = callback_url.trim();
   const body = {
@@ -107,26 +84,27 @@ function submissionOf({ type, hash, source, options, callback_url }) {
   return body;
 }
 
-/** `file`: one that was dropped on the page. @param {{ navigate: (path: string) => void, file: File | null }} props */
+/** `file`: one that was dropped on the page. @param {Visit} visit */
 export function SubmitView({ navigate, file }) {
   const [values, setValues] = useState(firstValues);
-  const fields = fieldsOf(values.type);
+  const fields = allFields.filter(([name]) => name !== 'profile' || hasProfile(values.type));
   const form = useForm(fields);
   const [isSending, setSending] = useState(false);
   const isTypeChosen = useRef(false);
   const madeHash = useRef('');
-  const { data: known } = useLoaded(
-    async (signal) => (has('GET /api/profiles') ? await api.profiles(signal) : null),
-    [],
-  );
+  const { data: known } = useLoaded(findProfiles, []);
 
   const submit = async () => {
     form.show([]);
     setSending(true);
     try {
       const body = submissionOf(values);
-      const isOfStream = has('GET /api/profiles') && streamTypes.includes(values.type);
-      const { job_id: id, status, ...answer } = await api.submit(body, isOfStream ? values.profile : '');
+      const header = hasProfile(values.type) && values.profile !== '' ? { 'X-Profile': values.profile } : {};
+      const {
+        job_id: id,
+        status,
+        ...answer
+      } = await ask((http) => http.POST('/api/jobs', { body, params: { header } }));
       announce(status === 'queued' ? 'The job was submitted.' : 'An equal job exists.');
       // Such as: the equal job has another profile than this request names.
       if ('notice' in answer && answer.notice) announce(answer.notice.detail);
@@ -181,7 +159,7 @@ export function SubmitView({ navigate, file }) {
         'Job',
         {},
         html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit} onInput=${onInput}>
-          ${fields.map(({ name }) => form.field(name, inputOf(name, values, known?.profiles ?? [])))}
+          ${fields.map((field) => form.field(field, inputOf(field[0], values, known?.profiles ?? [])))}
           ${form.summary}
           <button type="submit" class="button primary" disabled=${isSending}>Submit the job</button>
         </form>`,
@@ -190,31 +168,21 @@ export function SubmitView({ navigate, file }) {
   </div>`;
 }
 
-/**
- * @param {string} name @param {Values} values @param {{ name: string }[]} profiles
- * @returns {(attributes: Attributes) => VNode}
- */
+/** @param {keyof SubmitValues} name @param {SubmitValues} values @param {{ name: string }[]} profiles @returns {MakeInput} */
 function inputOf(name, values, profiles) {
-  const text =
-    (/** @type {keyof Values} */ key, placeholder = '', type = 'text') =>
-    (/** @type {Attributes} */ attributes) =>
-      html`<input ...${attributes} ...${plainText} type=${type} placeholder=${placeholder} value=${values[key]} />`;
-  if (name === 'source') return text('source', 'uploads/movie.mp4');
-  if (name === 'hash') return text('hash', 'movie-1');
-  if (name === 'callback_url') return text('callback_url', 'https://example.com/hooks/media', 'url');
+  const value = values[name];
   if (name === 'options')
     return (attributes) =>
-      html`<textarea ...${attributes} ...${plainText} rows="6" class="mono" value=${values.options}></textarea>`;
-  if (name === 'type')
-    return (attributes) =>
-      html`<select ...${attributes} value=${values.type}>
-        ${jobTypes.map((type) => html`<option value=${type}>${type}: ${typeTexts[type]}</option>`)}
-      </select>`;
-  return (attributes) =>
-    html`<select ...${attributes} value=${values.profile}>
-      <option value="">As the rules choose</option>
-      ${profiles.map((profile) => html`<option value=${profile.name}>${profile.name}</option>`)}
-    </select>`;
+      html`<textarea ...${plainText} ...${attributes} rows="6" class="mono" value=${value}></textarea>`;
+  if (name !== 'type' && name !== 'profile')
+    return (attributes) => html`<input ...${plainText} ...${attributes} value=${value} />`;
+  const options =
+    name === 'type'
+      ? jobTypes.map((type) => html`<option value=${type}>${type}: ${typeTexts[type]}</option>`)
+      : ['', ...profiles.map((profile) => profile.name)].map(
+          (text) => html`<option value=${text}>${text === '' ? 'As the rules choose' : text}</option>`,
+        );
+  return (attributes) => html`<select ...${attributes} value=${value}>${options}</select>`;
 }
 
 const firstState = 'Drop a file anywhere on this page, or choose one.';

@@ -1,4 +1,4 @@
-import { api } from './api.js';
+import { ask, byId } from './api.js';
 import { html, useLoaded } from './base.js';
 import { bytesText, dateTimeText, secondsText } from './format.js';
 import { stateOf } from './job-state.js';
@@ -6,18 +6,14 @@ import { card, numbers } from './parts.js';
 
 // Where the time of a job went: its waits, attempts, units and steps, each with a bar on one scale, and what it used.
 
-/**
- * @import { ComponentChildren } from 'preact'
- * @import { ListedJob, Schemas } from '#clients/typescript/src/index.ts'
- * @typedef {Schemas['JobTimelineAttempt']} Attempt
- * @typedef {Schemas['JobTimelineAttemptUnit']} Unit
- * @typedef {{ from: number, ms: number }} Scale
- * @typedef {{ name: string, note?: string, kind: string, start: number, ms: number, processor?: number | null }} Line
- */
+/** @import { AnyJob, Attempt, ComponentChildren, Scale, Schemas, TimeLine, Unit } from './types.ts' */
 
-/** @param {{ job: ListedJob }} props */
+/** @param {{ job: AnyJob }} props */
 export function Times({ job }) {
-  const { data } = useLoaded((signal) => api.timeline(job.job_id, signal), [stateOf(job)]);
+  const { data } = useLoaded(
+    (signal) => ask((http) => http.GET('/api/jobs/{id}/timeline', { ...byId(job.job_id), signal })),
+    [stateOf(job)],
+  );
   if (data === null || data.attempts.length === 0) return null;
   const { accepted_at: accepted, finished_at: finished, attempts, usage } = data;
   const from = Date.parse(accepted);
@@ -42,7 +38,7 @@ function usageOf({ duration_ms: ran, processor_ms: processor, source_bytes: sour
   return known.length === 0 ? null : numbers(known);
 }
 
-/** A line with its bar; `more`: what is below it. @param {Line} line @param {Scale} scale @param {ComponentChildren[]} more */
+/** A line with its bar; `more`: what is below it. @param {TimeLine} line @param {Scale} scale @param {ComponentChildren[]} more */
 function lineOf({ name, note = '', kind, start, ms, processor = null }, scale, ...more) {
   const share = (/** @type {number} */ value) => `${Math.min(100, Math.max(0, (100 * value) / scale.ms))}%`;
   const used = processor === null ? '' : `, ${secondsText(processor)} of processors`;

@@ -2,7 +2,7 @@ import { patientClient, send } from './api.js';
 
 // Uploads a file by the client, with the progress of the bytes within each part.
 
-/** @import { Upload } from '#clients/typescript/src/index.ts' */
+/** @import { Upload } from './types.ts' */
 
 const partsAtOnce = 3;
 

@@ -4,10 +4,7 @@ import { html } from './base.js';
 // A list of jobs of any length: only the rows in view are elements. Rows have one height, which style.css sets by the window's
 // width, so the place of each is arithmetic.
 
-/**
- * @import { ComponentChildren } from 'preact'
- * @import { ListedJob } from '#clients/typescript/src/index.ts'
- */
+/** @import { AnyJob, ComponentChildren } from './types.ts' */
 
 /** Rows beyond each edge of the view, so that a fast scroll shows no gap. */
 const overscan = 6;
@@ -59,9 +56,9 @@ function useRange(count) {
 /**
  * @param {object} props
  * @param {string} props.label
- * @param {readonly ListedJob[]} props.items
- * @param {(item: ListedJob) => string} props.keyOf
- * @param {(item: ListedJob) => ComponentChildren} props.cells
+ * @param {readonly AnyJob[]} props.items
+ * @param {(item: AnyJob) => string} props.keyOf
+ * @param {(item: AnyJob) => ComponentChildren} props.cells
  * @param {(first: number, last: number) => void} props.onRange is called with the first and the last index in view
  */
 export function VirtualList({ label, items, keyOf, cells, onRange }) {

@@ -1,4 +1,4 @@
-import { api } from './api.js';
+import { ask, byId } from './api.js';
 import { html, useLoaded } from './base.js';
 import { announce } from './dialogs.js';
 import { dateTimeText } from './format.js';
@@ -7,16 +7,20 @@ import { action, card, copyButton, facts, preformatted } from './parts.js';
 
 // The webhook of a job: its state, what is sent, each attempt, and its delivery once more.
 
-/** @import { ListedJob, Schemas } from '#clients/typescript/src/index.ts' */
+/** @import { AnyJob, Schemas } from './types.ts' */
 
 const pollMs = 3000;
 
-/** @param {{ job: ListedJob, reload: () => Promise<void> }} props */
+/** @param {{ job: AnyJob, reload: () => Promise<void> }} props */
 export function Webhook({ job, reload }) {
-  const { data: found } = useLoaded(() => api.callbacks(job.job_id), [stateOf(job)], waitsForWebhook(job) ? pollMs : 0);
+  const { data: found } = useLoaded(
+    () => ask((http) => http.GET('/api/jobs/{id}/callbacks', byId(job.job_id))),
+    [stateOf(job)],
+    waitsForWebhook(job) ? pollMs : 0,
+  );
   if (found === null || found.callback_url === null) return null;
   const deliverAgain = async () => {
-    await api.redeliver(job.job_id);
+    await ask((http) => http.POST('/api/jobs/{id}/callbacks/redeliver', byId(job.job_id)));
     announce('The webhook is delivered again.');
     await reload();
   };
