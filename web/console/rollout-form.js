@@ -24,7 +24,6 @@ const mediaFields = [
 const budgetFields = [
   ['jobs', 'Reruns at once', '/budget/jobs', '', number('1')],
   ['hours_per_day', 'Hours a day', '/budget/hours_per_day', 'Empty: no limit.', number()],
-  ['cores_per_job', 'Cores that a rerun counts as', '/budget/cores_per_job', '', number('1')],
 ];
 const noSizes = 'Empty: sizes are not judged.';
 const shareHint = '0.02 is one of fifty; one at least.';
@@ -34,7 +33,6 @@ const canaryFields = [
   ['max_failure_share', 'Share of failures, at most', '/canary/max_failure_share', '', number('0.05')],
   ['max_bytes_ratio', 'Bytes after over bytes before, at most', '/canary/max_bytes_ratio', noSizes, number()],
   ['min_score', 'Mean score, at least', '/canary/min_score', 'Empty: not judged.', number()],
-  ['max_score_drop', 'Fall of the mean score, at most', '/canary/max_score_drop', 'Empty: not judged.', number()],
 ];
 const targetHint = 'As it is now: a later change of the profile needs another rollout.';
 
