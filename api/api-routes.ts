@@ -3,9 +3,11 @@ import type { RouteContext } from '#platform/http/server.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
+import { KeyStore } from '#platform/postgres/key-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
+import { KnownKeys } from './hooks/known-keys.ts';
 import { EventStreams } from './event-streams.ts';
 import { JobWatcher } from './job-watcher.ts';
 import { addBucketEventRoutes } from './routes/bucket-events.ts';
@@ -36,7 +38,8 @@ export async function addApiRoutes(
 ): Promise<void> {
   const { database, log } = dependencies;
   const queries = new JobQueries(database);
-  const guards = apiGuards({ ...dependencies, limiter });
+  const knownKeys = new KnownKeys({ apiKeys: dependencies.config.apiKeys, store: new KeyStore(database), log });
+  const guards = apiGuards({ ...dependencies, limiter, knownKeys });
   addJobRoutes(app, { ...dependencies, guards, queries });
   addBatchRoute(app, { ...dependencies, guards });
   addRerunRoute(app, { ...dependencies, guards });
@@ -55,7 +58,7 @@ export async function addApiRoutes(
   addImportRoutes(app, { ...dependencies, guards, rows: new ImportStore(database) });
   await addBucketEventRoutes(app, { ...dependencies, guards });
   if (dependencies.config.console !== 'off') {
-    addConsoleLinkRoute(app, { ...dependencies, limiter });
+    addConsoleLinkRoute(app, { ...dependencies, guards });
     await addConsoleRoutes(app, dependencies);
   }
   await addDocsRoutes(app, { routes: documentedRoutes });

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { traceOf } from '#platform/http/tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
-import { apiKeyId } from './hooks/api-key.ts';
+import { apiKeyId, apiKeyOf } from './hooks/api-key.ts';
 
 type JobChange = 'job submitted' | 'job retried' | 'job made again' | 'job cancelled' | 'webhook redelivered';
 type RolloutChange =
@@ -24,6 +24,8 @@ type Change =
 /** A caller: what a line of the log says of a request. */
 interface Caller {
   readonly key_id: string;
+  /** Absent without an API key. */
+  readonly key_name?: string;
   readonly client_address: string;
   readonly route: string;
   readonly trace_id: string | null;
@@ -32,8 +34,10 @@ interface Caller {
 /** Who sent a request. */
 export function callerOf(request: FastifyRequest): Caller {
   const trace = traceOf(request);
+  const key = apiKeyOf(request);
   return {
     key_id: apiKeyId(request),
+    ...(key === null ? {} : { key_name: key.name }),
     client_address: request.ip,
     route: `${request.method} ${request.routeOptions.url}`,
     trace_id: trace === null ? null : traceIdOf(trace),

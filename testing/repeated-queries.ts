@@ -25,6 +25,7 @@ import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { keptRows } from '../controller/upkeep/old-rows.ts';
 import { idOfRow, type ManyRows } from './many-rows.ts';
+import { keyQueries } from './key-queries.ts';
 import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
 import { rolloutQueries } from './rollout-queries.ts';
@@ -43,6 +44,7 @@ export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
     ...ofDueRows(),
     ...ofUploads(),
     ...mediaQueries(),
+    ...keyQueries(),
     ...rolloutQueries(),
     ...ofController(rows),
     ...ofWebhooks(rows),

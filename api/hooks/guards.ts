@@ -1,13 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
+import { KnownProblem } from '#domain/errors.ts';
+import type { ApiKey } from '#domain/keys/api-key.ts';
+import { includesRight } from '#domain/keys/rights.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { checkApiKey } from './api-key.ts';
+import { apiKeyBucket, checkApiKey, givenKey } from './api-key.ts';
+import type { KnownKeys } from './known-keys.ts';
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** The checks before the handlers of job routes; they run before the body is read. */
 export interface Guards {
-  /** Requires a valid `X-API-Key`. */
+  /** Requires a valid `X-API-Key` with the right that the documentation of the route names. */
   readonly authenticated: Guard;
   /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
@@ -19,6 +23,10 @@ export interface Guards {
   readonly limitedByBatch: Guard;
   /** The same, against the limit of checks of profiles, which are made as one types. */
   readonly limitedByCheck: Guard;
+  /** The same, against the limit of signed addresses: a page of covers is one request. */
+  readonly limitedByLinks: Guard;
+  /** Whether the API key of a request is still one; true while that cannot be known. */
+  readonly isStillKnown: (request: FastifyRequest) => Promise<boolean>;
   /** Counts a notification of the bucket against the limit of its sender. */
   readonly spendEvents: (sender: string, reply: FastifyReply) => Promise<void>;
 }
@@ -28,29 +36,45 @@ const eventsPerSubmission = 40;
 
 /** Two a second, each after a pause in typing. */
 const checksPerMinute = 120;
+const linksPerMinute = 120;
 
-export function apiGuards({
-  config,
-  limiter,
-}: Pick<ApiDependencies, 'config'> & { readonly limiter: RateLimiter }): Guards {
+interface GuardDependencies extends Pick<ApiDependencies, 'config'> {
+  readonly limiter: RateLimiter;
+  readonly knownKeys: KnownKeys;
+}
+
+export function apiGuards({ config, limiter, knownKeys }: GuardDependencies): Guards {
+  const authenticated: Guard = async (request, reply) => {
+    requireRight(request, await checkApiKey(request, reply, knownKeys));
+  };
   const limitedBy =
     (limit: RateLimit): Guard =>
     async (request, reply) => {
       announceLimit(limit, reply);
-      await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
+      await authenticated(request, reply);
+      await limiter.spend(limit, apiKeyBucket(request), reply);
     };
   const quota = config.apiRateLimitPerMinute;
   return {
-    authenticated: async (request, reply) => {
-      checkApiKey(request, reply, config.apiKeys);
-    },
+    authenticated,
     limited: limitedBy({ name: 'api', quota }),
     limitedByUpload: limitedBy({ name: 'uploads', quota }),
     limitedByImport: limitedBy({ name: 'imports', quota }),
     limitedByRollout: limitedBy({ name: 'rollouts', quota }),
     limitedByCheck: limitedBy({ name: 'profile-check', quota: checksPerMinute }),
+    limitedByLinks: limitedBy({ name: 'console', quota: linksPerMinute }),
+    isStillKnown: async (request) => (await knownKeys.find(givenKey(request)).catch(() => true)) !== null,
     spendEvents: (sender, reply) =>
       limiter.spend({ name: 'events', quota: quota * eventsPerSubmission }, sender, reply),
     limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };
+}
+
+/** @throws KnownProblem `forbidden` when the key lacks the right that the route needs */
+export function requireRight({ routeOptions }: FastifyRequest, key: ApiKey): void {
+  const { doc } = routeOptions.config;
+  // A route without a right is open to nobody.
+  const needed = doc?.credential === 'api_key' ? doc.right : 'admin';
+  if (includesRight(key.rights, needed)) return;
+  throw new KnownProblem('forbidden', `The API key ${key.name} lacks the right ${needed}, which this address needs.`);
 }

@@ -54,11 +54,17 @@ function operationOf(path: string, doc: RouteDoc, schemas: Components): Json {
     operationId: doc.operationId,
     summary: doc.summary,
     ...(doc.description === undefined ? {} : { description: doc.description }),
-    security: doc.credential === 'none' ? [] : [{ [doc.credential]: [] }],
+    security: securityOf(doc),
     parameters: [...pathParameters(path, doc), ...queryParameters(doc), ...headerParameters(doc.headers ?? {})],
     ...(doc.body === undefined ? {} : { requestBody: requestBodyOf(doc.body, schemas) }),
     responses: { ...answersOf(doc, schemas), ...problemsOf(doc) },
   };
+}
+
+/** OpenAPI names roles in the place of scopes: the right of the API key. */
+function securityOf(doc: RouteDoc): Json[] {
+  if (doc.credential === 'api_key') return [{ api_key: [doc.right] }];
+  return doc.credential === 'none' ? [] : [{ [doc.credential]: [] }];
 }
 
 function pathParameters(path: string, doc: RouteDoc): Json[] {
@@ -153,6 +159,7 @@ const problemsOfBodies = ['invalid_json', 'invalid_request', 'body_too_large', '
 function problemsOf(doc: RouteDoc): Json {
   const codes = new Set<RequestErrorCode>([...doc.problems, 'method_not_allowed', 'internal_error']);
   if (doc.credential !== 'none') codes.add('unauthorized');
+  if (doc.credential === 'api_key') codes.add('forbidden');
   if (doc.body !== undefined) for (const code of problemsOfBodies) codes.add(code);
   if (doc.isLimited === true) codes.add('rate_limited');
   const statuses = Map.groupBy(codes, (code) => String(statusOfProblem(code)));

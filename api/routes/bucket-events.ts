@@ -9,7 +9,8 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { checkApiKey, isOneOf } from '../hooks/api-key.ts';
+import { digestOfKey, isDigestOfOne } from '#domain/keys/api-key.ts';
+import { apiKeyBucket } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { jobIdField, sourceField } from '../wire/fields.ts';
 
@@ -76,21 +77,23 @@ export async function addBucketEventRoutes(app: FastifyInstance, dependencies: E
 
 function addRoute(app: FastifyInstance, dependencies: EventRouteDependencies): void {
   const { config, guards, log, database } = dependencies;
-  const { apiKeys, eventRules: rules, eventsTokens, source } = config;
+  const { eventRules: rules, eventsTokens, source } = config;
   const bucketEvents = new BucketEventStore(database);
   const sourceBucket = source.s3 === undefined ? null : source.bucket;
-  const senderOf = (request: FastifyRequest, reply: FastifyReply): string => {
+  const senderOf = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
     if (hasToken(request, eventsTokens)) return 'token';
     try {
-      return checkApiKey(request, reply, apiKeys);
-    } catch {
+      await guards.authenticated(request, reply);
+      return apiKeyBucket(request);
+    } catch (error) {
+      if (!(error instanceof KnownProblem) || error.code !== 'unauthorized') throw error;
       // SNS sends the password of its address only after a challenge.
       reply.header('www-authenticate', 'X-API-Key, Basic realm="events"');
       throw new KnownProblem('unauthorized', refusal);
     }
   };
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
-    guards.spendEvents(senderOf(request, reply), reply);
+    guards.spendEvents(await senderOf(request, reply), reply);
 
   app.post('/api/events/s3', { onRequest, config: { doc } }, async (request) => {
     if (rules.length === 0)
@@ -124,7 +127,7 @@ const refusal =
 function hasToken(request: FastifyRequest, tokens: readonly string[]): boolean {
   const [, scheme = '', given = ''] = /^(Bearer|Basic) (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (given === '') return false;
-  if (scheme.toLowerCase() === 'bearer') return isOneOf(tokens, given);
+  if (scheme.toLowerCase() === 'bearer') return isDigestOfOne(tokens, digestOfKey(given));
   const [, password] = /^[^:]*:(.+)$/s.exec(Buffer.from(given, 'base64').toString()) ?? [];
-  return password !== undefined && isOneOf(tokens, password);
+  return password !== undefined && isDigestOfOne(tokens, digestOfKey(password));
 }

@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { signThumbPath, thumbRequestSchema, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 import { answers, bodies, type RouteDoc } from '#platform/http/route-doc.ts';
 import { callerOf } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { checkApiKey } from '../hooks/api-key.ts';
+import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
 import { hashField, time } from '../wire/fields.ts';
 
@@ -17,8 +16,6 @@ import { hashField, time } from '../wire/fields.ts';
 
 /** Addresses expire at full quarters of an hour, so that a page that asks again gets the same, which is cached. */
 const imageStepSec = 15 * 60;
-/** A page of covers is one request. */
-const limit: RateLimit = { name: 'console', quota: 120 };
 
 const consoleLinksSchema = z
   .object({
@@ -87,20 +84,14 @@ const doc: RouteDoc = {
   problems: [],
 };
 
-type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log'> & { readonly limiter: RateLimiter };
+type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log'> & { readonly guards: Guards };
 
-export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, limiter }: LinkDependencies): void {
+export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, guards }: LinkDependencies): void {
   if (!config.surfaces.has('delivery')) return;
   const [thumbSecret = ''] = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
   app.post(
     '/api/console/links',
-    {
-      config: { doc },
-      onRequest: async (request, reply) => {
-        announceLimit(limit, reply);
-        await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
-      },
-    },
+    { config: { doc }, onRequest: guards.limitedByLinks },
     async (request, reply): Promise<z.output<typeof consoleLinksSchema>> => {
       const {
         images,

@@ -46,7 +46,8 @@ export function addJobEventRoutes(app: FastifyInstance, { guards, watcher, strea
       if (first === null) throw noSuchJob(id);
       const knownVersion = lastEventIdOf(request);
       if (first.isFinal && first.version <= knownVersion) return reply.code(204).send();
-      const events = eventsOf(first, { id, hasResults, knownVersion, watcher, signal: request.signal });
+      const isStillKnown = () => guards.isStillKnown(request);
+      const events = eventsOf(first, { id, hasResults, knownVersion, watcher, isStillKnown, signal: request.signal });
       return reply.headers(headers).send(Readable.from(events, { objectMode: false }));
     },
   );
@@ -57,19 +58,22 @@ interface Following {
   readonly hasResults: boolean;
   readonly knownVersion: number;
   readonly watcher: JobWatcher;
+  readonly isStillKnown: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
 /** Advances only as fast as the client reads: a slow client gets fewer states, and always the last one. */
 async function* eventsOf(
   first: JobEvent,
-  { id, hasResults, knownVersion, watcher, signal }: Following,
+  { id, hasResults, knownVersion, watcher, isStillKnown, signal }: Following,
 ): AsyncGenerator<string | Buffer> {
   yield `retry: ${reconnectAfterMs}\n\n`;
   if (first.version > knownVersion) yield first.bytes({ hasResults });
   let { updatedAt, isFinal } = first;
   while (!isFinal && !watcher.isStopped && !signal.aborted) {
     const changed = await watcher.next({ id, since: updatedAt, hasResults }, { timeoutMs: heartbeatMs, signal });
+    // Its key was revoked meanwhile.
+    if (!(await isStillKnown())) return;
     if (changed !== null) ({ updatedAt, isFinal } = changed);
     yield changed === null ? ': still here\n\n' : changed.bytes({ hasResults });
   }

@@ -4981,6 +4981,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -5091,6 +5100,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -5194,6 +5212,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -5266,6 +5293,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5377,6 +5413,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5504,6 +5549,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -5614,6 +5668,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5742,6 +5805,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -5812,6 +5884,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -5866,6 +5947,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5964,6 +6054,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -6027,6 +6126,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6115,6 +6223,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -6196,6 +6313,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6305,6 +6431,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -6368,6 +6503,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6456,6 +6600,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6560,6 +6713,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -6633,6 +6795,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -6698,6 +6869,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6790,6 +6970,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -6869,6 +7058,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -6923,6 +7121,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7000,6 +7207,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -7063,6 +7279,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7140,6 +7365,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -7207,6 +7441,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -7252,6 +7495,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7345,6 +7597,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
                 headers: {
@@ -7414,6 +7675,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7491,6 +7761,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `not_found`: There is nothing at this address. */
             404: {
                 headers: {
@@ -7559,6 +7838,15 @@ export interface operations {
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7675,7 +7963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7775,7 +8063,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7852,7 +8140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7956,7 +8244,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8148,7 +8436,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8228,7 +8516,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8316,7 +8604,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8393,7 +8681,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8500,7 +8788,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_configured`: This service is not configured for this. */
+            /** @description `not_configured`: This service is not configured for this. `forbidden`: The credential does not allow this. */
             403: {
                 headers: {
                     [name: string]: unknown;

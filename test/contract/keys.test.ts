@@ -1,0 +1,132 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Right, rights } from '#domain/keys/rights.ts';
+import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// docs/reference/contract.md, "Keys": named keys and their rights. How look-ups are shared and remembered:
+// test/integration/named-keys.test.ts.
+
+const lines: Record<string, unknown>[] = [];
+const destination = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+let api: ApiUnderTest;
+let dir: string;
+const keys = new Map<Right, MadeKey>();
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'reelwright-keys-'));
+  const bucket = { publicEndpoint: undefined, prefix: 'uploads/', expiryMs: 3_600_000, openMax: 9 };
+  const uploads = openUploadBucket({ store: { bucket: `file:${dir}`, dir }, ...bucket });
+  const imports = { hosts: ['a.example'], allowedCidrs: [], bytesMax: 100, concurrency: 1 };
+  const log = createLogger({ level: 'info', name: 'test', destination });
+  api = await startApi({ console: 'on', imports }, { log, uploads });
+  for (const right of rights) keys.set(right, await makeKey(api.d.database, { name: `can-${right}`, rights: [right] }));
+});
+afterAll(async () => {
+  await api.close();
+  await rm(dir, { recursive: true });
+});
+
+/** An operation of the API that wants an API key, and the right that its documentation names. */
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly right: Right;
+}
+
+async function operations(): Promise<Operation[]> {
+  const { paths } = (await api.raw('/openapi.json')).json as {
+    readonly paths: Record<string, Record<string, { readonly security: readonly Record<string, Right[]>[] }>>;
+  };
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { security }]) =>
+      (security[0]?.['api_key'] ?? []).map((right) => ({ method: method.toUpperCase(), path, right })),
+    ),
+  );
+}
+
+const unknown = '00000000-0000-4000-8000-000000000000';
+const call = ({ method, path }: Operation, key: string) =>
+  api.raw(path.replace('{id}', unknown).replaceAll(/\{\w+\}/g, 'none'), { method, headers: { 'x-api-key': key } });
+
+describe('rights', () => {
+  it('C35.2: each right alone opens exactly its operations, and `admin` opens all', async () => {
+    const all = await operations();
+    expect(all.length).toBeGreaterThan(40);
+    expect(new Set(all.map(({ right }) => right))).toEqual(new Set(rights.filter((right) => right !== 'admin')));
+    const wrong: string[] = [];
+    for (const operation of all)
+      for (const [given, { text }] of keys) {
+        const { status, text: body } = await call(operation, text);
+        const isOpen = given === operation.right || given === 'admin';
+        const isRefused = status === 401 || body.includes('lacks the right');
+        if (isOpen === isRefused)
+          wrong.push(`${given}: ${operation.method} ${operation.path} (${operation.right}) ${status}`);
+      }
+    expect(wrong).toEqual([]);
+  });
+
+  it('C35.2: the refusal names the key and the right that is missing', async () => {
+    const { status, json } = await api.submit({}, { 'x-api-key': keys.get('read')?.text ?? '' });
+    expect([status, json.code]).toEqual([403, 'forbidden']);
+    expect(json.detail).toContain('The API key can-read lacks the right submit, which this address needs.');
+  });
+
+  it('C35.2: a key with several rights opens the operations of each', async () => {
+    const { text } = await makeKey(api.d.database, { name: 'both', rights: ['read', 'submit'] });
+    const headers = { 'x-api-key': text };
+    expect((await api.submit({ type: 'image:thumbnail', hash: 'both', source: 'a.jpg' }, headers)).status).toBe(202);
+    expect((await api.call('/api/jobs', { headers })).status).toBe(200);
+    expect((await api.call('/api/media/both', { method: 'DELETE', headers })).status).toBe(403);
+  });
+});
+
+describe('named keys', () => {
+  it('C35.1: a key that is unknown, has expired, or is a digest is answered as any wrong key', async () => {
+    const expired = await makeKey(api.d.database, { name: 'old', rights: ['admin'], expiresAt: new Date(0) });
+    const { rows } = await api.d.database.pool.query<{ sha256: Buffer }>('select sha256 from api_keys limit 1');
+    const digest = rows[0]?.sha256 ?? Buffer.alloc(0);
+    const wrong = [expired.text, `rw_${'x'.repeat(43)}`, digest.toString('hex'), `rw_${digest.toString('base64url')}`];
+    const answers = [];
+    for (const key of [...wrong, 'wrong']) answers.push(await api.call('/api/jobs', { headers: { 'x-api-key': key } }));
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+    expect(new Set(answers.map(({ json }) => JSON.stringify({ ...json, trace_id: '' }))).size).toBe(1);
+  });
+
+  it('C35.1: the text of a key is nowhere in the database', async () => {
+    const { text } = keys.get('read') ?? { text: '' };
+    const { rows } = await api.d.database.pool.query<{ row: string }>('select api_keys::text as row from api_keys');
+    expect(rows.length).toBeGreaterThan(6);
+    for (const { row } of rows) {
+      expect(row).not.toContain(text);
+      expect(row).not.toContain(Buffer.from(text).toString('hex'));
+    }
+  });
+
+  it('C35.6: log lines of a caller name the id and the name of the key, and not the key', async () => {
+    const { id, text } = keys.get('submit') ?? { id: '', text: '' };
+    await api.submit({ type: 'image:thumbnail', hash: 'logged', source: 'a.jpg' }, { 'x-api-key': text });
+    const line = lines.findLast(({ msg }) => msg === 'job submitted');
+    expect([line?.['key_id'], line?.['key_name']]).toEqual([id, 'can-submit']);
+    expect(JSON.stringify(lines)).not.toContain(text);
+  });
+
+  it('C35.6: the hour of the last use is noted once', async () => {
+    const { id, text } = await makeKey(api.d.database, { name: 'used', rights: ['read'] });
+    const usedAt = async () => {
+      const found = await api.d.database.pool.query<{ at: Date | null }>(
+        'select last_used_at as at from api_keys where id = $1',
+        [id],
+      );
+      return found.rows[0]?.at ?? null;
+    };
+    expect(await usedAt()).toBeNull();
+    await api.call('/api/jobs', { headers: { 'x-api-key': text } });
+    await expect.poll(usedAt).not.toBeNull();
+    expect(((await usedAt())?.getTime() ?? 1) % 3_600_000).toBe(0);
+  });
+});
