@@ -21,13 +21,13 @@ interface StreamParts {
 }
 
 /** The address of an image, below the address of the service. */
-export const imageAt = (key: string, { values }: Secrets) => {
+const imageAt = (key: string, { values }: Secrets) => {
   const [thumbSecret = ''] = thumbSecretsOf([], values.KEY_TOKEN_SECRET);
   return signThumbPath(key, {}, thumbSecret);
 };
 
 /** The images beside a stream. */
-export const artifactsOf = (job: EndedStream) => (job.type === 'video:full' ? job.results.artifacts : {});
+const artifactsOf = (job: EndedStream) => (job.type === 'video:full' ? job.results.artifacts : {});
 
 /** Checks an encrypted stream. @returns how it is played */
 export async function checkStream(job: EndedStream, { data, secrets, baseUrl, signal, env, say }: StreamParts) {

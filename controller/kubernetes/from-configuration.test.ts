@@ -69,7 +69,10 @@ it('the two pools of the queues are there whatever the settings name, sized by t
 });
 
 it('image jobs share pods only where runners can ask for tasks, and more than one each', () => {
-  expect(of({ IMAGE_BATCH_MIN: '7', IMAGE_JOBS_PER_PROCESS: '80' }).batchSettings).toMatchObject({ min: 7, tasksMax: 80 });
+  expect(of({ IMAGE_BATCH_MIN: '7', IMAGE_JOBS_PER_PROCESS: '80' }).batchSettings).toMatchObject({
+    min: 7,
+    tasksMax: 80,
+  });
   expect(of().batchSettings?.tasksOf(id).url).toBe(`http://controller:3001/batches/${id}/tasks`);
   expect(of().reportFor({ jobId: id, attempt: 2 })?.url).toBe(`http://controller:3001/reports/${id}/2`);
   for (const none of [{ IMAGE_BATCH_MIN: '0' }, { IMAGE_JOBS_PER_PROCESS: '1' }, { REPORT_URL: '' }])

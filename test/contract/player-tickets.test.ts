@@ -63,7 +63,10 @@ it('C33.15: the page says that a signed stream needs a ticket, and that its tick
   const missing = () => shownFor('', `/stream/${hash}/master.m3u8`);
   await expect.poll(missing, { timeout: 10_000 }).toMatch(/^ticket-missing: This stream needs a ticket\./);
   const ticket = sign();
-  await api.d.database.pool.query('update playbacks set generation = 1, changed_at = clock_timestamp() where hash = $1', [hash]);
+  await api.d.database.pool.query(
+    'update playbacks set generation = 1, changed_at = clock_timestamp() where hash = $1',
+    [hash],
+  );
   const withdrawn = async () => (await api.raw(begin(ticket))).status;
   await expect.poll(withdrawn, { timeout: 10_000 }).toBe(403);
   expect(await shownFor(ticket, begin(ticket))).toMatch(/^ticket-withdrawn: This link was withdrawn\./);

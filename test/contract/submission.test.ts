@@ -61,8 +61,8 @@ describe('the body of a submission', () => {
   });
 
   it('C22.22: the detail of a refusal begins with its first three faults, and then says what to do', async () => {
-    const outputs = [{ width: 0 }];
-    const { json } = await api.submit({ type: 'image:thumbnail', hash: '..', source: '/x', options: { outputs } });
+    const options = { outputs: [{ width: 0 }] };
+    const { json } = await api.submit({ type: 'image:thumbnail', hash: '..', source: '/x', options });
     expect(json.detail).toMatch(/^hash must .+; source must .+; and \d more faults\.$/);
     const missing = await api.submit({ type: 'video:cover', hash: 'a', source: 'nope.mp4', options: {} });
     expect(missing.json.detail).toBe(
