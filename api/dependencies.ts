@@ -26,6 +26,7 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       | 'repairMissing'
       | 'source'
       | 'surfaces'
+      | 'streamSecrets'
       | 'thumbSecrets'
       | 'webhookAllowedCidrs'
     >;

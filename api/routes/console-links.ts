@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { signThumbPath, thumbRequestSchema, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { signStreamTicket } from '#domain/playback/ticket.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { answers, bodies, type RouteDoc } from '#platform/http/route-doc.ts';
 import { callerOf } from '../audit.ts';
@@ -43,6 +44,11 @@ const consoleLinksSchema = z
           .string()
           .describe('The playback token.')
           .meta({ examples: ['payload.signature'] }),
+        ticket: z
+          .string()
+          .nullable()
+          .describe('The ticket of a stream that plays by tickets alone, valid as long; null for an open one.')
+          .meta({ examples: [null] }),
         expires_at: time.describe('Until when it is valid.'),
       })
       .nullable()
@@ -70,7 +76,7 @@ const doc: RouteDoc = {
   subject: 'own',
   summary: 'Sign addresses of images and a playback token',
   description:
-    'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for `playback_expires_in_sec`, by default ten minutes and at most a week. At most 120 requests a minute for each API key.',
+    'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for `playback_expires_in_sec`, by default ten minutes and at most a week, with a ticket where the media is signed. At most 120 requests a minute for each API key.',
   credential: 'api_key',
   isLimited: true,
   body: {
@@ -84,9 +90,10 @@ const doc: RouteDoc = {
   problems: [],
 };
 
-type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log'> & { readonly guards: Guards };
+type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log' | 'playbacks'> & { readonly guards: Guards };
 
-export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, guards }: LinkDependencies): void {
+export function addConsoleLinkRoute(app: FastifyInstance, dependencies: LinkDependencies): void {
+  const { clock, config, log, guards } = dependencies;
   if (!config.surfaces.has('delivery')) return;
   const [thumbSecret = ''] = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
   app.post(
@@ -112,16 +119,24 @@ export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, 
           path: signThumbPath(key, { ...query, exp }, thumbSecret),
           expires_at: expiresAt,
         })),
-        playback: playback === undefined ? null : tokenFor(playback, nowSec + lifetimeSec, config.keyTokenSecret),
+        playback: playback === undefined ? null : await linkOf(playback, nowSec + lifetimeSec, dependencies),
       };
     },
   );
 }
 
-function tokenFor(
+async function linkOf(
   hash: string,
   exp: number,
-  secret: string,
-): NonNullable<z.output<typeof consoleLinksSchema>['playback']> {
-  return { hash, token: signPlaybackToken({ hash, exp }, secret), expires_at: new Date(exp * 1000).toISOString() };
+  { config, playbacks }: LinkDependencies,
+): Promise<NonNullable<z.output<typeof consoleLinksSchema>['playback']>> {
+  const [secret] = config.streamSecrets;
+  const { mode, generation } = await playbacks.find(hash);
+  const isSigned = mode === 'signed' && secret !== undefined;
+  return {
+    hash,
+    token: signPlaybackToken({ hash, exp }, config.keyTokenSecret),
+    ticket: isSigned ? signStreamTicket({ hash, exp, generation }, secret) : null,
+    expires_at: new Date(exp * 1000).toISOString(),
+  };
 }

@@ -51,7 +51,7 @@ it('C31.7: a playback token is for one hash and ten minutes, and its issue is lo
   lines.length = 0;
   const { json } = await ask({ playback: 'movie-1' });
   const { token, ...rest } = json.playback;
-  expect(rest).toEqual({ hash: 'movie-1', expires_at: '2026-01-01T00:17:00.000Z' });
+  expect(rest).toEqual({ hash: 'movie-1', ticket: null, expires_at: '2026-01-01T00:17:00.000Z' });
   const nowSec = now.getTime() / 1000;
   const verdict = (hash: string, afterSec: number) =>
     verifyPlaybackToken(token, keyTokenSecret, { hash, nowSec: nowSec + afterSec });

@@ -21,7 +21,12 @@ let other: FastifyInstance;
 let servers: readonly string[];
 beforeAll(async () => {
   const mediaProfiles = mediaProfilesSchema.parse({ profiles: { private: { playback: 'signed' }, free: {} } });
-  api = await startApi({ streamSecrets: [secret], mediaProfiles, purgeHookUrl: 'http://cdn.internal/purge' });
+  api = await startApi({
+    streamSecrets: [secret],
+    mediaProfiles,
+    console: 'on',
+    purgeHookUrl: 'http://cdn.internal/purge',
+  });
   other = await createHttpServer(httpServiceOptions({ ...api.d, metrics: new Metrics() }));
   await other.listen({ host: '127.0.0.1', port: 0 });
   servers = [api.url, `http://127.0.0.1:${(other.server.address() as AddressInfo).port}`];
@@ -192,5 +197,22 @@ describe('`playback` of a profile', () => {
     expect((await patch(hash, { playback: 'open' })).json.playback_mode).toBe('open');
     await stream('private', hash);
     expect((await api.call(`/api/media/${hash}`)).json.playback_mode).toBe('open');
+  });
+
+  it('C33.19: the console gets a ticket of a signed media as it is now, and none of an open one', async () => {
+    const { hash } = await stream();
+    const link = async () => {
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify({ playback: hash });
+      return (await api.call('/api/console/links', { method: 'POST', headers, body })).json.playback;
+    };
+    const play = async (ticket: string) => (await get(api.url, `/s/${ticket}/${hash}/master.m3u8`)).status;
+    expect((await link()).ticket).toBeNull();
+    await patch(hash, { playback: 'signed' });
+    const { ticket } = await link();
+    expect(await play(ticket)).toBe(200);
+    await withdraw(hash);
+    const renewed = (await link()).ticket;
+    await expect.poll(async () => [await play(ticket), await play(renewed)], within).toEqual([403, 200]);
   });
 });

@@ -60,7 +60,8 @@ async function sign(batch) {
 }
 
 /**
- * A playback token for a stream, with its end; by default for ten minutes.
+ * A playback token for a stream, and its ticket where it plays by tickets alone, with their end; by default for ten
+ * minutes.
  *
  * @param {string} hash @param {number} [expiresInSec]
  */
@@ -70,6 +71,3 @@ export async function playback(hash, expiresInSec) {
   if (made === null) throw new Error(`The server has made no token for ${hash}.`);
   return made;
 }
-
-/** @param {string} hash */
-export const playbackToken = async (hash) => (await playback(hash)).token;

@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks';
 import { root, textOf } from './api.js';
 import { html, useLoaded, useStopping } from './base.js';
 import { bytesText } from './format.js';
-import { canSign, imageAddress, playbackToken } from './links.js';
+import { canSign, imageAddress, playback } from './links.js';
 import { card, copyButton, shareBar, tableOf } from './parts.js';
 
 // The results of a job: images, the stream with its player, its tracks, warnings.
@@ -110,10 +110,15 @@ async function playerOf({ hash, isEncrypted, cover }) {
   const player = document.createElement('reelwright-player');
   player.setAttribute('src', root.href);
   player.setAttribute('label', `Player of ${hash}`);
-  if (isEncrypted) player.setAttribute('token', await playbackToken(hash));
+  const { token, ticket } = await playback(hash);
+  if (isEncrypted) player.setAttribute('token', token);
+  if (ticket !== null) player.setAttribute('ticket', ticket);
   const poster = cover === null ? null : await imageAddress(cover);
   if (poster !== null) player.setAttribute('poster', poster.slice(root.href.length));
-  Object.assign(player, { getToken: () => playbackToken(hash) });
+  Object.assign(player, {
+    getToken: async () => (await playback(hash)).token,
+    getTicket: async () => (await playback(hash)).ticket,
+  });
   player.setAttribute('hash', hash);
   return player;
 }

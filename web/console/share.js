@@ -9,7 +9,7 @@ import { card, copyButton } from './parts.js';
 import { streamOf } from './results.js';
 
 // A link to the page that plays a stream, for someone without an API key. Of an encrypted stream it has a token in its
-// fragment, which browsers send nowhere, and ends with the token.
+// fragment, which browsers send nowhere, and of a signed one a ticket; it ends with them.
 
 /** @import { AnyJob } from './types.ts' */
 
@@ -33,12 +33,12 @@ function ShareCard({ hash, isEncrypted }) {
   const [duration, setDuration] = useState(String(hour));
   const [isMaking, setMaking] = useState(false);
   const make = async () => {
-    const found = isEncrypted ? await playback(hash, Number(duration)) : null;
-    const token = found === null ? '' : `&token=${found.token}`;
-    const link = new URL(`player/#hash=${encodeURIComponent(hash)}${token}`, root).href;
+    const { token, ticket, expires_at: end } = await playback(hash, Number(duration));
+    const given = new URLSearchParams({ hash, ...(isEncrypted && { token }), ...(ticket && { ticket }) });
+    const hasEnd = isEncrypted || ticket !== null;
     setMade({
-      link,
-      until: found === null ? 'The stream is not encrypted: the link has no end.' : endText(found.expires_at),
+      link: new URL(`player/#${given}`, root).href,
+      until: hasEnd ? endText(end) : 'The stream is open: the link has no end.',
     });
   };
   const onSubmit = (/** @type {Event} */ event) => {
@@ -55,14 +55,11 @@ function ShareCard({ hash, isEncrypted }) {
     'Share',
     {},
     html`<form class="line-form" onSubmit=${onSubmit}>
-      ${
-        isEncrypted &&
-        html`<label class="field"><span>Plays for</span>
+      <label class="field"><span>Plays for</span>
         <select name="share-duration" onChange=${choose}>
           ${durations.map(([text, seconds]) => html`<option value=${String(seconds)}>${text}</option>`)}
         </select>
-      </label>`
-      }
+      </label>
       <button type="submit" class="button" disabled=${isMaking}>Make a link</button>
     </form>`,
     html`<div role="status">

@@ -1049,6 +1049,11 @@ export interface components {
              */
             token: string;
             /**
+             * @description The ticket of a stream that plays by tickets alone, valid as long; null for an open one.
+             * @example null
+             */
+            ticket: string | null;
+            /**
              * Format: date-time
              * @description Until when it is valid.
              * @example 2026-11-24T08:00:00.000Z
