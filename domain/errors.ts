@@ -53,7 +53,7 @@ export const requestErrors = {
   conflict: { publicMessage: 'The state of the job does not allow this.' },
   upload_conflict: { publicMessage: 'The state of the upload does not allow this.' },
   upload_mismatch: { publicMessage: 'The uploaded bytes are not those that were announced.' },
-  unsupported: { publicMessage: 'No job can read this file.' },
+  unsupported: { publicMessage: 'This is not a video, audio or image file.' },
   not_configured: { publicMessage: 'This service is not configured for this.' },
   rate_limited: { publicMessage: 'Too many requests.' },
   unreadable_image: { publicMessage: 'The object is no image that can be shown.' },

@@ -147,7 +147,7 @@ function showChoice({ hash, token, poster, isEmbedded }) {
   controls.showState();
   menus.clear();
   if (hash !== '') return;
-  const text = 'Enter a media hash below, or open the player link that the demo prints.';
+  const text = 'Nothing to play. Open a player link, or enter the name of a media.';
   message.show(new PlaybackProblem({ kind: 'nothing', title: 'No stream selected', text }));
 }
 

@@ -13,7 +13,7 @@ const doc: RouteDoc = {
   subject: 'everything',
   summary: 'List the runner pools: what runs, what waits, and why',
   description:
-    'By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.',
+    'Counted from jobs. For slots and nodes, run `reelwright pools` or `kubectl get rp`.',
   credential: 'api_key',
   answers: {
     200: {

@@ -37,7 +37,7 @@ function refuse(reason: string): RetryPlan {
 export function planRetry(stages: Readonly<Record<Stage | 'source', StageOutcome>>): RetryPlan {
   const failed = (Object.keys(jobTypeOfStage) as Stage[]).filter((stage) => stages[stage].status === 'failed');
   if (stages.source.status === 'failed' && stages.source.retryable !== true)
-    return refuse('The source itself is at fault.');
+    return refuse('A retry cannot help: the source is at fault. Upload it again.');
   if (failed.length === 0) return refuse('No stage failed.');
   const again = failed.filter((stage) => stages[stage].retryable === true);
   if (again.length === 0) return refuse('No failed stage can end differently with the same source.');

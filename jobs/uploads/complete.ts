@@ -55,7 +55,7 @@ async function refuse(dependencies: CompleteDependencies, id: string): Promise<U
 const endOfReason = {
   deleted: ['upload_conflict', 'The upload was deleted.'],
   parts_lost: ['upload_conflict', 'The parts of the upload are lost; upload the file again.'],
-  unsupported: ['unsupported', 'No job can read this file, by its first bytes; it was deleted.'],
+  unsupported: ['unsupported', 'This is not a video, audio or image file. The upload was removed.'],
   size_mismatch: ['upload_mismatch', 'The object has another size than was announced; it was deleted.'],
   sha256_mismatch: ['upload_mismatch', 'The object has another SHA-256 than was announced; it was deleted.'],
 } as const satisfies Record<UploadReason, readonly [RequestErrorCode, string]>;

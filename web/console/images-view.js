@@ -41,7 +41,7 @@ function inputOf(name) {
 function Playground({ first }) {
   const input = { defaultValue: first, placeholder: 'images/9e/photo-1/…/large.jpg' };
   /** @type {Field} */
-  const key = ['key', 'Key', '/images/0/key', 'An image of the media bucket: a result of a job.', input];
+  const key = ['key', 'Key', '/images/0/key', 'Choose an image of a media: a result of a job.', input];
   const form = useForm([key, ...measures]);
   const [result, setResult] = useState(/** @type {VNode | null} */ (null));
   const show = async () => {

@@ -11,6 +11,7 @@ import { MediumView } from './medium-view.js';
 import { PoolsView } from './pools-view.js';
 import { ProfileView } from './profile-view.js';
 import { ProfilesView } from './profiles-view.js';
+import { Reach } from './reach.js';
 import { RolloutForm } from './rollout-form.js';
 import { RolloutView } from './rollout-view.js';
 import { RolloutsView } from './rollouts-view.js';
@@ -167,6 +168,7 @@ function Console({ demoKey }) {
   }, [isSignedIn, key]);
   return html`
     ${header(tab, isSignedIn)}
+    ${isSignedIn && html`<${Reach} />`}
     <main id="main" tabindex="-1">${isSignedIn && html`<${Held} key=${key}>${view}<//>`}</main>
     <${Entrance} key=${String(isSignedIn)} reason=${reason} enter=${enter} />
     <div class="drop-overlay" aria-hidden="true"><p>Drop the file to upload it</p></div>
@@ -230,7 +232,7 @@ function Entrance({ reason, enter }) {
       <input id="key" ref=${input} type="password" autocomplete="off" spellcheck="false" required
         aria-describedby="key-hint" />
       <p class="hint" id="key-hint">
-        Kept in the memory of this page alone: a reload forgets it. The demo prints an address that signs in.
+        Not stored: enter it again after a reload. The demo prints an address that signs in.
       </p>
       <p class="fault" id="sign-in-fault" role="alert" hidden=${reason === ''}>${reason}</p>
       <button type="submit" class="button primary" id="sign-in-button" disabled=${isEntering}>Sign in</button>

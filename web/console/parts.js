@@ -4,6 +4,7 @@ import { statusOf, textOf } from './api.js';
 import { html } from './base.js';
 import { announce, announceProblem } from './dialogs.js';
 import { agoText, dateTimeText, doingText, durationText, isActive } from './format.js';
+import { isUnreached } from './reach.js';
 
 // Parts that several views show.
 
@@ -144,7 +145,9 @@ const renewMs = 5000;
 function Since({ time, write }) {
   const [, renew] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => renew((count) => count + 1), renewMs);
+    const timer = setInterval(() => {
+      if (!isUnreached()) renew((count) => count + 1);
+    }, renewMs);
     return () => clearInterval(timer);
   }, []);
   return html`<time datetime=${time} title=${dateTimeText(time)}>${write(time)}</time>`;

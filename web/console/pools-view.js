@@ -17,7 +17,7 @@ export function PoolsView() {
       ${whenLoaded(loaded, ({ pools, counted_max: max }) => pools.map((pool) => poolCard(pool, max)))}
     </div>
     <p class="soft foot">
-      By the jobs of each pool. How many slots a pool has, the cluster knows: <code>reelwright pools</code>.
+      Counted from jobs. For slots and nodes, run <code>reelwright pools</code>.
     </p>
   </div>`;
 }

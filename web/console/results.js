@@ -155,7 +155,7 @@ export function tracksCard(job) {
     'Tracks',
     {},
     tableOf('Tracks', ['Kind', 'Track', 'Codec', 'Bitrate', 'Score or note'], rows),
-    isUnscored && html`<p class="soft">A profile with <code>quality</code> gives each rung a score.</p>`,
+    isUnscored && html`<p class="soft">For quality scores, set <code>quality</code> in the profile.</p>`,
   );
 }
 

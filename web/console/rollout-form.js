@@ -12,7 +12,7 @@ import { card } from './parts.js';
 const number = (value = '') => ({ inputmode: 'decimal', defaultValue: value });
 const profile = { list: 'profile-names' };
 const prefixHint = 'Empty: every hash.';
-const beforeHint = 'Then also streams that the profile made already.';
+const beforeHint = 'With a date, streams made earlier with the same profile are made again too.';
 
 /** @type {readonly Field[]} */
 const mediaFields = [
@@ -31,10 +31,10 @@ const shareHint = '0.02 is one of fifty; one at least.';
 const canaryFields = [
   ['share', 'Share of the media', '/canary/share', shareHint, number('0.02')],
   ['max_failure_share', 'Share of failures, at most', '/canary/max_failure_share', '', number('0.05')],
-  ['max_bytes_ratio', 'Bytes after over bytes before, at most', '/canary/max_bytes_ratio', noSizes, number()],
+  ['max_bytes_ratio', 'New size over old size, at most', '/canary/max_bytes_ratio', noSizes, number()],
   ['min_score', 'Mean score, at least', '/canary/min_score', 'Empty: not judged.', number()],
 ];
-const targetHint = 'As it is now: a later change of the profile needs another rollout.';
+const targetHint = 'Uses the profile as it is today.';
 
 /** @param {Visit} visit */
 export function RolloutForm({ navigate, query }) {

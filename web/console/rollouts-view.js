@@ -9,8 +9,7 @@ import { countsBar, gateText, rolloutBadge, savedText, whichText } from './rollo
 /** @import { FeedOptions, Rollout } from './types.ts' */
 
 const startLink = html`<a class="button primary" href="#/rollouts/new">Start a rollout</a>`;
-const emptyText =
-  'A rollout makes the streams of many media again by another profile, a canary first, and can be rolled back.';
+const emptyText = 'Re-encode many media with another profile. A small share goes first, and you can undo all of it.';
 
 /** @type {FeedOptions<Rollout>} */
 const list = {

@@ -105,7 +105,7 @@ export function SubmitView({ navigate, file }) {
         status,
         ...answer
       } = await ask((http) => http.POST('/api/jobs', { body, params: { header } }));
-      announce(status === 'queued' ? 'The job was submitted.' : 'An equal job exists.');
+      announce(status === 'queued' ? 'The job was submitted.' : 'This was submitted before; here is that job.');
       // Such as: the equal job has another profile than this request names.
       if ('notice' in answer && answer.notice) announce(answer.notice.detail);
       navigate(`/jobs/${id}`);
