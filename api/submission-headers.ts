@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
 import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
+import { requireChoices } from '#domain/keys/api-key.ts';
 import type { Choices } from '#jobs/submission/choices.ts';
+import { apiKeyOf } from './hooks/api-key.ts';
 
 /** A profile is named as in `MEDIA_PROFILES` and as a MediaProfile. */
 const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -11,9 +13,12 @@ const priorityPattern = /^-?\d{1,4}$/;
 /**
  * What the headers `X-Profile`, `X-Pool` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.
  *
- * @throws KnownProblem `invalid_request`, whose faults name the headers
+ * Without `X-Profile` it is the first profile that the API key may choose, where it may not choose every one.
+ *
+ * @throws KnownProblem `invalid_request`, whose faults name the headers; `forbidden` for what the key may not choose
  */
-export function choicesOf({ headers }: FastifyRequest): Choices {
+export function choicesOf(request: FastifyRequest): Choices {
+  const { headers } = request;
   const [profile, pool, priority] = [headers['x-profile'], headers['x-pool'], headers['x-priority']];
   const faults: Fault[] = [];
   if (profile !== undefined && !profilePattern.test(String(profile)))
@@ -23,8 +28,12 @@ export function choicesOf({ headers }: FastifyRequest): Choices {
   if (priority !== undefined && !isPriority(String(priority)))
     faults.push(fault('/X-Priority', `must be a whole number from -${priorityMax} to ${priorityMax}`));
   if (faults.length > 0) throw new KnownProblem('invalid_request', undefined, { faults });
+  const key = apiKeyOf(request);
+  const chosen = profile === undefined ? key?.profiles?.[0] : String(profile);
+  if (key !== null)
+    requireChoices(key, { profile: chosen, ...(priority === undefined ? {} : { priority: Number(priority) }) });
   return {
-    ...(profile === undefined ? {} : { profile: String(profile) }),
+    ...(chosen === undefined ? {} : { profile: chosen }),
     ...(pool === undefined ? {} : { pool: String(pool), refusesUnknownPool: true }),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
   };

@@ -3,15 +3,17 @@ import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/
 import { KnownProblem } from '#domain/errors.ts';
 import type { ApiKey } from '#domain/keys/api-key.ts';
 import { includesRight } from '#domain/keys/rights.ts';
+import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyBucket, checkApiKey, givenKey } from './api-key.ts';
 import type { KnownKeys } from './known-keys.ts';
+import { requireSubject } from './subjects.ts';
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** The checks before the handlers of job routes; they run before the body is read. */
 export interface Guards {
-  /** Requires a valid `X-API-Key` with the right that the documentation of the route names. */
+  /** Requires a valid `X-API-Key` with the right that the documentation of the route names, to what it owns. */
   readonly authenticated: Guard;
   /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
@@ -41,11 +43,14 @@ const linksPerMinute = 120;
 interface GuardDependencies extends Pick<ApiDependencies, 'config'> {
   readonly limiter: RateLimiter;
   readonly knownKeys: KnownKeys;
+  readonly owners: OwnerStore;
 }
 
-export function apiGuards({ config, limiter, knownKeys }: GuardDependencies): Guards {
+export function apiGuards({ config, limiter, knownKeys, owners }: GuardDependencies): Guards {
   const authenticated: Guard = async (request, reply) => {
-    requireRight(request, await checkApiKey(request, reply, knownKeys));
+    const key = await checkApiKey(request, reply, knownKeys);
+    requireRight(request, key);
+    await requireSubject(request, key, owners);
   };
   const limitedBy =
     (limit: RateLimit): Guard =>
@@ -71,7 +76,7 @@ export function apiGuards({ config, limiter, knownKeys }: GuardDependencies): Gu
 }
 
 /** @throws KnownProblem `forbidden` when the key lacks the right that the route needs */
-export function requireRight({ routeOptions }: FastifyRequest, key: ApiKey): void {
+function requireRight({ routeOptions }: FastifyRequest, key: ApiKey): void {
   const { doc } = routeOptions.config;
   // A route without a right is open to nobody.
   const needed = doc?.credential === 'api_key' ? doc.right : 'admin';

@@ -8,9 +8,12 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
+import { refusalsOf } from '../own-submissions.ts';
 import { choicesOf } from '../submission-headers.ts';
 import { validated } from '../validated.ts';
 import { batchAnswerSchema, batchShape } from '../wire/batch.ts';
@@ -20,9 +23,14 @@ import * as docs from './jobs.doc.ts';
 /** 500 submissions of 8 KiB, which is more than any sensible one has. */
 const batchBytesMax = 4 * 1024 * 1024;
 
+interface BatchRouteDependencies extends ApiDependencies {
+  readonly guards: Guards;
+  readonly owners: OwnerStore;
+}
+
 /** `POST /api/jobs/batch`: each submission has the answer that it would have by itself (C11.39 to C11.42). */
-export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencies & { readonly guards: Guards }): void {
-  const { config, database, log, guards } = dependencies;
+export function addBatchRoute(app: FastifyInstance, dependencies: BatchRouteDependencies): void {
+  const { config, database, log, guards, owners } = dependencies;
   const onRequest = guards.limitedByBatch;
   app.post(
     '/api/jobs/batch',
@@ -33,11 +41,15 @@ export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencie
       const parsed = jobs.map((body) =>
         parseSubmission(body, (url) => isKnownToBeAllowed(url, config.webhookAllowedCidrs)),
       );
-      const submissions = parsed.flatMap(({ submission }) => (submission === undefined ? [] : [submission]));
+      const valid = parsed.flatMap(({ submission }) => (submission === undefined ? [] : [submission]));
+      const refusals = await refusalsOf(apiKeyOf(request), valid, owners);
+      const submissions = valid.filter((_, index) => refusals[index] === null);
       const outcomes = (await submitJobs(dependencies, submissions, { trace: traceOf(request), choices })).values();
-      const answers = parsed.map(({ faults }) => {
-        const refused = { error: new KnownProblem('invalid_request', undefined, { faults: faults ?? [] }) };
-        return faults === undefined ? (outcomes.next().value as SubmissionOutcome) : refused;
+      const refusalOfNext = refusals.values();
+      const answers = parsed.map(({ faults }): SubmissionOutcome => {
+        if (faults !== undefined) return { error: new KnownProblem('invalid_request', undefined, { faults }) };
+        const error: unknown = refusalOfNext.next().value;
+        return error === null ? (outcomes.next().value as SubmissionOutcome) : { error };
       });
       for (const answer of answers)
         if ('isNew' in answer && answer.isNew) audit(log, request, { what: 'job submitted', jobId: answer.job.id });

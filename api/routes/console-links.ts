@@ -1,5 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { requireHash } from '#domain/keys/api-key.ts';
+import { hashOfKey } from '#domain/media/object-keys.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { signThumbPath, thumbRequestSchema, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signStreamTicket } from '#domain/playback/ticket.ts';
@@ -7,6 +9,7 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { answers, bodies, type RouteDoc } from '#platform/http/route-doc.ts';
 import { callerOf } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
 import { hashField, time } from '../wire/fields.ts';
@@ -105,6 +108,7 @@ export function addConsoleLinkRoute(app: FastifyInstance, dependencies: LinkDepe
         playback,
         playback_expires_in_sec: lifetimeSec,
       } = validated(consoleLinksBodySchema, request.body);
+      requireOwn(request, [...images.map(({ key }) => hashOfKey(key)), ...(playback === undefined ? [] : [playback])]);
       const nowSec = Math.floor(clock().getTime() / 1000);
       const exp = (Math.floor(nowSec / imageStepSec) + 2) * imageStepSec;
       const expiresAt = new Date(exp * 1000).toISOString();
@@ -123,6 +127,12 @@ export function addConsoleLinkRoute(app: FastifyInstance, dependencies: LinkDepe
       };
     },
   );
+}
+
+/** @throws KnownProblem `forbidden` where a key with a prefix asks for what is not below it */
+function requireOwn(request: FastifyRequest, hashes: readonly string[]): void {
+  const key = apiKeyOf(request);
+  if (key !== null) for (const hash of hashes) requireHash(key, hash);
 }
 
 async function linkOf(

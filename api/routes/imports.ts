@@ -6,9 +6,10 @@ import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { apiKeyId } from '../hooks/api-key.ts';
+import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
+import { noSuchImport } from '../missing.ts';
 import { validated } from '../validated.ts';
 import * as docs from './imports.doc.ts';
 import { refuseFields } from './jobs.ts';
@@ -43,7 +44,10 @@ export function addImportRoutes(app: FastifyInstance, dependencies: ImportRouteD
   app.get('/api/imports', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
     configured(dependencies);
     const { limit, cursor } = validated(importListQuerySchema, request.query);
-    const page = await rows.list({ after: cursor === undefined ? null : readJobCursor(cursor), limit: limit + 1 });
+    const key = apiKeyOf(request);
+    const keyId = key === null || key.hashPrefix === null ? null : key.id;
+    const after = cursor === undefined ? null : readJobCursor(cursor);
+    const page = await rows.list({ after, limit: limit + 1, keyId });
     const last = page.length > limit ? page[limit - 1] : undefined;
     const imports = page.slice(0, limit).map(importToWire);
     return { imports, next_cursor: last === undefined ? null : writeJobCursor(last) };
@@ -55,7 +59,7 @@ export function addImportRoutes(app: FastifyInstance, dependencies: ImportRouteD
     async (request: ImportRequest) => {
       configured(dependencies);
       const found = await rows.find(request.params.id);
-      if (found === null) throw new KnownProblem('not_found', 'There is no such import.');
+      if (found === null) throw noSuchImport();
       return importToWire(found);
     },
   );

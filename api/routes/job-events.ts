@@ -5,8 +5,8 @@ import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import type { JobEvent } from '../job-event.ts';
 import type { JobWatcher } from '../job-watcher.ts';
+import { noSuchJob } from '../missing.ts';
 import { validated } from '../validated.ts';
-import { noSuchJob } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
 import { jobEventsQuerySchema } from '../wire/job-schemas.ts';
 

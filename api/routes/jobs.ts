@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
@@ -9,17 +9,20 @@ import { areResultsMissing, isSourceChanged } from '#jobs/checks.ts';
 import { cancelJob } from '#jobs/submission/cancel.ts';
 import { retryJob } from '#jobs/submission/retry.ts';
 import { submitJob } from '#jobs/submission/submit.ts';
-import { notFound } from '#platform/http/problem-response.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
+import { apiKeyOf } from '../hooks/api-key.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
+import { noSuchJob } from '../missing.ts';
+import { refusalsOf } from '../own-submissions.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { choicesOf } from '../submission-headers.ts';
@@ -33,7 +36,11 @@ import { jobListQuerySchema, jobQuerySchema, type jobSchema, noFieldsSchema } fr
 const pollAfterSec = 2;
 
 type JobRequest = FastifyRequest<{ Params: { id: string } }>;
-type JobRouteDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
+interface JobRouteDependencies extends ApiDependencies {
+  readonly queries: JobQueries;
+  readonly guards: Guards;
+  readonly owners: OwnerStore;
+}
 
 export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDependencies): void {
   const { config, log } = dependencies;
@@ -44,6 +51,8 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
       isKnownToBeAllowed(url, config.webhookAllowedCidrs),
     );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
+    const [refusal] = await refusalsOf(apiKeyOf(request), [submission], dependencies.owners);
+    if (refusal !== null) throw refusal;
     const choices = choicesOf(request);
     const outcome = await submitJob(dependencies, submission, traceOf(request), choices);
     if (outcome.isNew) audit(log, request, { what: 'job submitted', jobId: outcome.job.id });
@@ -59,7 +68,8 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     const after = cursor === undefined ? null : readJobCursor(cursor);
     // One more than is shown: it exists when there is another page.
     const page = { after, limit: limit + 1, hasResults: include === 'results' };
-    const jobs = await listJobs(dependencies.listDatabase, filter, page);
+    const hashPrefix = apiKeyOf(request)?.hashPrefix ?? null;
+    const jobs = await listJobs(dependencies.listDatabase, { ...filter, hashPrefix }, page);
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
     const listed = jobs.slice(0, limit);
     const reasons = await waitingReasonsOf(dependencies.listDatabase, listed, false);
@@ -104,23 +114,11 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
   );
 }
 
-const adviceForNames = 'A job_id is a UUID. GET /api/jobs?hash= lists the jobs of a hash.';
-
-function isUuid(text: string): boolean {
-  return z.uuid().safeParse(text).success;
-}
-
 /** @throws KnownProblem `not_found`, also for a malformed id (C22.11) */
 export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<ShownJob> {
   const job = await jobs.findShown(id);
   if (job === null) throw noSuchJob(id);
   return job;
-}
-
-/** The problem `not_found` of a job's id, which says what ids look like. */
-export function noSuchJob(id: string): KnownProblem {
-  if (id === '') return notFound('/api/jobs/');
-  return new KnownProblem('not_found', isUuid(id) ? 'There is no such job.' : adviceForNames);
 }
 
 /** What a caller has the buckets asked; a field is left out where the storage does not answer. */

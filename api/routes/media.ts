@@ -16,6 +16,7 @@ import { listMedia, type MediaFilter, orderValueOf } from '#platform/postgres/me
 import type { Purge } from '#platform/postgres/purge-events.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readMediaCursor, writeMediaCursor } from '../media-cursor.ts';
 import { validated } from '../validated.ts';
@@ -132,7 +133,11 @@ async function list(
   const filter = filterOf(given);
   const after = cursor === undefined ? null : readMediaCursor(filter.by, cursor);
   // One more than is shown: it exists when there is another page.
-  const media = await listMedia(listDatabase, filter, { after, limit: limit + 1 });
+  const media = await listMedia(listDatabase, filter, {
+    after,
+    limit: limit + 1,
+    hashPrefix: apiKeyOf(request)?.hashPrefix ?? null,
+  });
   const last = media.length > limit ? media[limit - 1] : undefined;
   return {
     media: media.slice(0, limit).map(listedMediaToWire),

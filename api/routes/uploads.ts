@@ -14,6 +14,7 @@ import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
+import { noSuchUpload } from '../missing.ts';
 import { validated } from '../validated.ts';
 import { refuseFields } from './jobs.ts';
 import * as docs from './uploads.doc.ts';
@@ -114,7 +115,7 @@ export function withBucket<T extends Pick<UploadRouteDependencies, 'bucket'>>(
 /** @throws KnownProblem `not_configured`; `not_found`, also for a malformed id */
 export async function findUpload(dependencies: UploadRouteDependencies, id: string): Promise<Upload> {
   const upload = await withBucket(dependencies).rows.find(id);
-  if (upload === null) throw new KnownProblem('not_found', 'There is no such upload.');
+  if (upload === null) throw noSuchUpload();
   return upload;
 }
 

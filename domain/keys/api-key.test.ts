@@ -78,8 +78,8 @@ describe('choices', () => {
     for (const chosen of [{}, { profile: 'mobile' }, { priority: 0 }, { priority: -1000, profile: 'default' }])
       expect(() => requireChoices(owner, chosen)).not.toThrow();
     expect(() => requireChoices(owner, { profile: 'master' })).toThrow(
-      'X-Profile must be one of those of this API key: mobile, default.',
+      'profile must be one of those of this API key: mobile, default.',
     );
-    expect(() => requireChoices(owner, { priority: 1 })).toThrow('X-Priority must be at most 0');
+    expect(() => requireChoices(owner, { priority: 1 })).toThrow('priority must be at most 0');
   });
 });

@@ -94,7 +94,7 @@ interface ChosenByCaller {
 /** @throws KnownProblem `forbidden` for a profile or a priority that the key may not choose */
 export function requireChoices(key: ApiKey, { profile, priority }: ChosenByCaller): void {
   if (profile !== undefined && key.profiles !== null && !key.profiles.includes(profile))
-    throw new KnownProblem('forbidden', `X-Profile must be one of those of this API key: ${key.profiles.join(', ')}.`);
+    throw new KnownProblem('forbidden', `profile must be one of those of this API key: ${key.profiles.join(', ')}.`);
   if (priority !== undefined && priority > key.priorityMax)
-    throw new KnownProblem('forbidden', `X-Priority must be at most ${key.priorityMax}, the bound of this API key.`);
+    throw new KnownProblem('forbidden', `priority must be at most ${key.priorityMax}, the priority_max of this API key.`);
 }

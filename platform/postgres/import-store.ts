@@ -9,6 +9,13 @@ export type NewImport = Pick<Import, 'id' | 'keyId' | 'url' | 'name' | 'source' 
 /** Where a page of the list begins: after this import, which is the last of the page before. */
 export type ImportCursor = Pick<Import, 'id' | 'createdAt'>;
 
+interface ImportPage {
+  readonly after: ImportCursor | null;
+  readonly limit: number;
+  /** Only those that this API key began. */
+  readonly keyId?: string | null;
+}
+
 /** What an import that has ended stored, and is to be removed. */
 export type EndedImport = Pick<Import, 'id' | 'source' | 'multipartId' | 'errorCode'>;
 
@@ -46,6 +53,10 @@ const sql = {
   newest: `select ${columns} from imports order by created_at desc, id desc limit $1`,
   newestAfter: `
     select ${columns} from imports where (created_at, id) < ($2, $3::uuid)
+    order by created_at desc, id desc limit $1`,
+  newestOfKey: `
+    select ${columns} from imports
+    where key_id = $4 and ($2::timestamptz is null or (created_at, id) < ($2, $3::uuid))
     order by created_at desc, id desc limit $1`,
   cancel: `
     update imports set status = 'cancelled', ended_at = now(), url = $3,
@@ -119,8 +130,11 @@ export class ImportStore {
   }
 
   /** A page of imports, the newest first. */
-  async list({ after, limit }: { readonly after: ImportCursor | null; readonly limit: number }): Promise<Import[]> {
+  async list({ after, limit, keyId = null }: ImportPage): Promise<Import[]> {
     const { pool } = this.#database;
+    if (keyId !== null)
+      return (await pool.query<Import>(sql.newestOfKey, [limit, after?.createdAt ?? null, after?.id ?? null, keyId]))
+        .rows;
     if (after === null) return (await pool.query<Import>(sql.newest, [limit])).rows;
     return (await pool.query<Import>(sql.newestAfter, [limit, after.createdAt, after.id])).rows;
   }

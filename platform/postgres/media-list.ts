@@ -1,5 +1,6 @@
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
+import { afterEveryHash, hashRange } from './hash-range.ts';
 import { readList } from './list-database.ts';
 import { mediaColumns, mediaOfRow } from './media-store.ts';
 
@@ -21,6 +22,13 @@ export interface ListedMedia extends Media {
   readonly isDeleting: boolean;
 }
 
+interface MediaPage {
+  readonly after: MediaCursor | null;
+  readonly limit: number;
+  /** Only media whose hash begins with it. */
+  readonly hashPrefix?: string | null;
+}
+
 const order = {
   age: `(created_at, hash) < ($2::timestamptz, $3) and created_at > coalesce($4, '-infinity'::timestamptz)
     order by created_at desc, hash desc`,
@@ -29,13 +37,12 @@ const order = {
     order by expires_at, hash`,
   bytes: `(bytes, hash) < ($2::bigint, $3) and bytes >= $4::bigint order by bytes desc, hash desc`,
 } as const satisfies Record<MediaFilter['by'], string>;
-const statementOf = (by: MediaFilter['by']) => `
+const belowPrefix = `hash collate "C" >= $5 and hash collate "C" < $6 and `;
+const statementOf = (by: MediaFilter['by'], condition: string) => `
   select ${mediaColumns}, exists (
     select from media_deletions where media_deletions.hash = page.hash and lifted_at is null
   ) as is_deleting
-  from (select * from media where ${order[by]} limit $1) as page`;
-/** After every hash, which is ASCII. */
-const afterEveryHash = '\u{10ffff}';
+  from (select * from media where ${condition}${order[by]} limit $1) as page`;
 
 /**
  * At most `limit` media.
@@ -46,12 +53,12 @@ const afterEveryHash = '\u{10ffff}';
 export async function listMedia(
   database: Pick<Database, 'pool'>,
   filter: MediaFilter,
-  { after, limit }: { readonly after: MediaCursor | null; readonly limit: number },
+  { after, limit, hashPrefix = null }: MediaPage,
 ): Promise<ListedMedia[]> {
   const rows = await readList<Parameters<typeof mediaOfRow>[0] & { is_deleting: boolean }>(
     database,
-    statementOf(filter.by),
-    [limit, ...boundsOf(filter, after)],
+    statementOf(filter.by, hashPrefix === null ? '' : belowPrefix),
+    [limit, ...boundsOf(filter, after), ...(hashPrefix === null ? [] : hashRange(hashPrefix))],
   );
   return rows.map((row) => ({ ...mediaOfRow(row), isDeleting: row.is_deleting }));
 }
