@@ -21,6 +21,7 @@ import { addJobChunkRoute } from './routes/job-chunks.ts';
 import { addJobTimelineRoute } from './routes/job-timeline.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
+import { addKeyRoutes } from './routes/keys.ts';
 import { addMediaPlaybackRoute } from './routes/media-playback.ts';
 import { addMediaRoutes } from './routes/media.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
@@ -39,7 +40,8 @@ export async function addApiRoutes(
 ): Promise<void> {
   const { database, log } = dependencies;
   const queries = new JobQueries(database);
-  const knownKeys = new KnownKeys({ apiKeys: dependencies.config.apiKeys, store: new KeyStore(database), log });
+  const keys = new KeyStore(database);
+  const knownKeys = new KnownKeys({ apiKeys: dependencies.config.apiKeys, store: keys, log });
   const owners = new OwnerStore(database);
   const guards = apiGuards({ ...dependencies, limiter, knownKeys, owners });
   addJobRoutes(app, { ...dependencies, guards, queries, owners });
@@ -53,6 +55,7 @@ export async function addApiRoutes(
   addRolloutRoutes(app, { ...dependencies, guards });
   addProfileRoutes(app, { ...dependencies, guards });
   addPoolRoute(app, { ...dependencies, guards });
+  addKeyRoutes(app, { guards, keys, knownKeys, log });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { ApiKey } from '#domain/keys/api-key.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
@@ -19,7 +20,8 @@ type Change =
     }
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string }
   | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string }
-  | { readonly what: RolloutChange; readonly rolloutId: string };
+  | { readonly what: RolloutChange; readonly rolloutId: string }
+  | { readonly what: 'API key made' | 'API key revoked'; readonly apiKey: Pick<ApiKey, 'id' | 'name'> };
 
 /** A caller: what a line of the log says of a request. */
 interface Caller {
@@ -54,5 +56,6 @@ function subjectOf(change: Change): Readonly<Record<string, string>> {
   if ('jobId' in change) return { job_id: change.jobId };
   if ('importId' in change) return { import_id: change.importId };
   if ('rolloutId' in change) return { rollout_id: change.rolloutId };
+  if ('apiKey' in change) return { changed_key_id: change.apiKey.id, changed_key_name: change.apiKey.name };
   return 'hash' in change ? { hash: change.hash } : { upload_id: change.uploadId };
 }

@@ -4,6 +4,7 @@ import { pools } from './cluster.ts';
 import { complete, completionCommand } from './completion.ts';
 import { doctor } from './doctor.ts';
 import { jobCommands } from './jobs.ts';
+import { keyCommands } from './keys.ts';
 import { listen } from './listen.ts';
 import { mediaCommands } from './media.ts';
 import { profilesCheck } from './profiles.ts';
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   ...mediaCommands,
   ...signingCommands,
   ...rolloutCommands,
+  ...keyCommands,
   listen,
   pools,
   profilesCheck,

@@ -114,6 +114,8 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
     'upload deleted',
     'import begun',
     'import cancelled',
+    'API key made',
+    'API key revoked',
   ],
 };
 

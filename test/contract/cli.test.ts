@@ -333,6 +333,21 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect(await jsonOf(['webhooks', 'redeliver', ended.job_id])).toMatchObject({ callback_status: 'pending' });
   });
 
+  it('C35.15: a named key is made, which is all that is printed, listed, used and revoked', async () => {
+    const made = await run(['keys', 'make', 'cli', '--right', 'read', '--right', 'submit', '--hash-prefix', 'cli-']);
+    expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^rw_[\w-]{43}\n$/)]);
+    const key = made.stdout.trim();
+    const listed = (await jsonOf(['keys'])).keys.find(({ name }: { name: string }) => name === 'cli');
+    expect(listed).toMatchObject({ rights: ['read', 'submit'], hash_prefix: 'cli-', priority_max: 0 });
+    expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(0);
+    const refused = await run(['keys'], { REELWRIGHT_API_KEY: key });
+    expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('lacks the right admin')]);
+    const wrong = await run(['keys', 'make', 'other', '--right', 'write']);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--right: expected one of read, submit')]);
+    expect(await jsonOf(['keys', 'revoke', listed.key_id])).toMatchObject({ name: 'cli' });
+    expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(4);
+  });
+
   it('rollouts are started, shown, paused, resumed, cancelled and rolled back', async () => {
     const begun = await jsonOf(['rollouts', 'start', '--to-profile', 'mobile', '--prefix', 'no-such-', '--jobs', '2']);
     const id = begun.rollout_id as string;

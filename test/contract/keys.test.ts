@@ -57,7 +57,7 @@ describe('rights', () => {
   it('C35.2: each right alone opens exactly its operations, and `admin` opens all', async () => {
     const all = await operations();
     expect(all.length).toBeGreaterThan(40);
-    expect(new Set(all.map(({ right }) => right))).toEqual(new Set(rights.filter((right) => right !== 'admin')));
+    expect(new Set(all.map(({ right }) => right))).toEqual(new Set(rights));
     const wrong: string[] = [];
     for (const operation of all)
       for (const [given, { text }] of keys) {
@@ -128,5 +128,88 @@ describe('named keys', () => {
     await api.call('/api/jobs', { headers: { 'x-api-key': text } });
     await expect.poll(usedAt).not.toBeNull();
     expect(((await usedAt())?.getTime() ?? 1) % 3_600_000).toBe(0);
+  });
+});
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  api.call('/api/keys', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+const statusWith = async (key: string) => (await api.call('/api/jobs', { headers: { 'x-api-key': key } })).status;
+
+/** The names of all keys, by pages. */
+const namesBy = async (query: string) => {
+  const found: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { json } = await api.call(`/api/keys?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    found.push(...(json.keys as { name: string }[]).map(({ name }) => name));
+    cursor = json.next_cursor as string | null;
+  }
+  return found;
+};
+
+describe('routes of keys', () => {
+  it('C35.12, C35.14: a key is made and shown once, is listed without its text, and is refused once it is revoked', async () => {
+    const bounds = { hash_prefix: 'acme-', source_prefix: 'acme/', profiles: ['mobile'], priority_max: 7 };
+    const made = await post({ name: 'acme', rights: ['read'], ...bounds, expires_at: '2999-01-01T00:00:00Z' });
+    expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
+    const { key, ...shown } = made.json;
+    expect(shown).toMatchObject({ name: 'acme', rights: ['read'], ...bounds, last_used_at: null });
+    expect(await statusWith(key)).toBe(200);
+    const listed = await api.call('/api/keys?limit=1');
+    expect(listed.json.keys).toMatchObject([{ ...shown, last_used_at: expect.anything() }]);
+    expect(listed.text).not.toContain(key);
+    const revoked = await api.call(`/api/keys/${shown.key_id}`, { method: 'DELETE' });
+    expect([revoked.status, revoked.json.name]).toEqual([200, 'acme']);
+    expect(await statusWith(key)).toBe(401);
+    expect((await api.call(`/api/keys/${shown.key_id}`, { method: 'DELETE' })).status).toBe(404);
+    const changes = lines.filter(({ msg }) => String(msg).startsWith('API key '));
+    expect(changes.map(({ msg, changed_key_name: name }) => [msg, name])).toEqual([
+      ['API key made', 'acme'],
+      ['API key revoked', 'acme'],
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(key);
+  });
+
+  it('C35.12: of two keys with one name made at once one is refused with 409', async () => {
+    const both = await Promise.all([1, 2].map(() => post({ name: 'twice', rights: ['read'] })));
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409]);
+  });
+
+  it.each([
+    [{ rights: ['read'] }, '/name'],
+    [{ name: '', rights: ['read'] }, '/name'],
+    [{ name: 'a', rights: [] }, '/rights'],
+    [{ name: 'a', rights: ['write'] }, '/rights/0'],
+    [{ name: 'a', rights: ['read'], hash_prefix: '-a' }, '/hash_prefix'],
+    [{ name: 'a', rights: ['admin'], hash_prefix: 'a-' }, '/hash_prefix'],
+    [{ name: 'a', rights: ['read'], priority_max: 1001 }, '/priority_max'],
+    [{ name: 'a', rights: ['read'], expires_at: 'tomorrow' }, '/expires_at'],
+    [{ name: 'a', rights: ['read'], key: 'own' }, '/key'],
+  ])('C35.12: the body %j is refused at %s', async (body, pointer) => {
+    const { status, json } = await post(body);
+    expect([status, json.errors.map((fault: { pointer: string }) => fault.pointer)]).toEqual([400, [pointer]]);
+  });
+
+  it('C35.13: the list has each key once, by name, whatever the size of a page', async () => {
+    const all = await namesBy('limit=100');
+    expect(all).toContain('can-read');
+    expect(all).toEqual(all.toSorted());
+    expect(await namesBy('limit=2')).toEqual(all);
+  });
+
+  it('C35.14: an event stream that a revoked key opened ends, and says nothing of a change', async () => {
+    const { json: made } = await post({ name: 'stream', rights: ['read'] });
+    const job = (await api.submit({ type: 'image:thumbnail', hash: 'followed', source: 'a.jpg' })).json
+      .job_id as string;
+    const response = await fetch(`${api.url}/api/jobs/${job}/events`, { headers: { 'x-api-key': made.key } });
+    expect(response.status).toBe(200);
+    await api.call(`/api/keys/${made.key_id}`, { method: 'DELETE' });
+    await api.call(`/api/jobs/${job}/cancel`, { method: 'POST' });
+    const events = await response.text();
+    expect(events).toContain('"status":"queued"');
+    expect(events).not.toContain('cancelled');
   });
 });

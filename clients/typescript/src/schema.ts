@@ -585,12 +585,56 @@ export interface paths {
         };
         /**
          * List the runner pools: what runs, what waits, and why
-         * @description By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.
+         * @description Counted from jobs. For slots and nodes, run `reelwright pools` or `kubectl get rp`.
          */
         get: operations["listPools"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the named API keys, by name
+         * @description Expired keys too; those of `API_KEY` are not among them.
+         */
+        get: operations["listKeys"];
+        put?: never;
+        /**
+         * Make an API key
+         * @description The answer has the key, and no later one has: the service stores its SHA-256 alone.
+         */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description Within five seconds every server refuses it. It is not known any more, and cannot be brought back.
+         */
+        delete: operations["revokeKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1348,6 +1392,67 @@ export interface components {
             /** @description What all attempts took, as far as it is known. */
             usage: components["schemas"]["JobTimelineUsage"];
         };
+        Key: {
+            /**
+             * @description The key: the first 8 hex digits of its SHA-256, as log lines name it.
+             * @example 2bb80d53
+             */
+            key_id: string;
+            /**
+             * @description The name of the key, which no other has.
+             * @example acme
+             */
+            name: string;
+            /** @description What the key may do; `admin` is everything. */
+            rights: ("read" | "submit" | "upload" | "import" | "delete" | "publish" | "admin")[];
+            /**
+             * @description The key submits and sees media whose hash begins with it; null: all.
+             * @example acme-
+             */
+            hash_prefix: string | null;
+            /**
+             * @description Sources that the key may submit, beside its own uploads and imports; null: all.
+             * @example acme/
+             */
+            source_prefix: string | null;
+            /**
+             * @description Profiles that the key may choose, the first by default; null: all.
+             * @example [
+             *       "mobile"
+             *     ]
+             */
+            profiles: string[] | null;
+            /**
+             * @description The greatest `X-Priority` that the key may send.
+             * @example 0
+             */
+            priority_max: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description From when it is refused; null: never.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * @description The hour of its last use; null: never used.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            last_used_at: string | null;
+        };
+        KeyList: {
+            /** @description The keys, by name. */
+            keys: components["schemas"]["Key"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
         ListedJob: components["schemas"]["ImageThumbnailListedJob"] | components["schemas"]["VideoCoverListedJob"] | components["schemas"]["VideoPreviewListedJob"] | components["schemas"]["VideoTranscodeListedJob"] | components["schemas"]["VideoFullListedJob"];
         ListedMedia: {
             /**
@@ -1758,6 +1863,63 @@ export interface components {
              * @example null
              */
             next_cursor: string | null;
+        };
+        NewKey: {
+            /**
+             * @description The key: the first 8 hex digits of its SHA-256, as log lines name it.
+             * @example 2bb80d53
+             */
+            key_id: string;
+            /**
+             * @description The name of the key, which no other has.
+             * @example acme
+             */
+            name: string;
+            /** @description What the key may do; `admin` is everything. */
+            rights: ("read" | "submit" | "upload" | "import" | "delete" | "publish" | "admin")[];
+            /**
+             * @description The key submits and sees media whose hash begins with it; null: all.
+             * @example acme-
+             */
+            hash_prefix: string | null;
+            /**
+             * @description Sources that the key may submit, beside its own uploads and imports; null: all.
+             * @example acme/
+             */
+            source_prefix: string | null;
+            /**
+             * @description Profiles that the key may choose, the first by default; null: all.
+             * @example [
+             *       "mobile"
+             *     ]
+             */
+            profiles: string[] | null;
+            /**
+             * @description The greatest `X-Priority` that the key may send.
+             * @example 0
+             */
+            priority_max: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * @description From when it is refused; null: never.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * @description The hour of its last use; null: never used.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            last_used_at: string | null;
+            /**
+             * @description The key to send as X-API-Key. No later answer has it.
+             * @example rw_for-example-only
+             */
+            key: string;
         };
         PlaybackDaysDay: {
             /**
@@ -4502,6 +4664,40 @@ export interface components {
              * @example 9f86d081884c7d65
              */
             revision: string;
+        };
+        KeyRequest: {
+            /**
+             * @description A name that no other key has, for log lines and lists.
+             * @example acme
+             */
+            name: string;
+            /** @description What the key may do; `admin` is everything. */
+            rights: ("read" | "submit" | "upload" | "import" | "delete" | "publish" | "admin")[];
+            /**
+             * @description Media whose hash begins with it are all that the key submits and sees. End it with a separator.
+             * @example acme-
+             */
+            hash_prefix?: string;
+            /**
+             * @description Sources that the key may submit, beside its own uploads and imports.
+             * @example acme/
+             */
+            source_prefix?: string;
+            /**
+             * @description Profiles that the key may choose; a submission that names none has the first.
+             * @example [
+             *       "mobile"
+             *     ]
+             */
+            profiles?: string[];
+            /** @description The greatest `X-Priority` that the key may send. Default: `0` */
+            priority_max?: number;
+            /**
+             * Format: date-time
+             * @description From when the key is refused; by default never.
+             * @example 2027-01-31T00:00:00Z
+             */
+            expires_at?: string;
         };
         MediaChange: {
             /**
@@ -7725,6 +7921,267 @@ export interface operations {
             };
         };
     };
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description Entries of a page. */
+                limit?: number;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyList"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "acme",
+                 *       "rights": [
+                 *         "read",
+                 *         "submit",
+                 *         "upload"
+                 *       ],
+                 *       "hash_prefix": "acme-",
+                 *       "source_prefix": "acme/"
+                 *     }
+                 */
+                "application/json": components["schemas"]["KeyRequest"];
+            };
+        };
+        responses: {
+            /** @description The key. */
+            201: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewKey"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key, by its `key_id`. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key that was revoked. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getCallbacks: {
         parameters: {
             query?: never;
@@ -8231,7 +8688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Upload"];
                 };
             };
-            /** @description `unsupported`: No job can read this file. `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            /** @description `unsupported`: This is not a video, audio or image file. `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -37,6 +37,11 @@ class ListRolloutsQuery(TypedDict, total=False):
     cursor: str
 
 
+class ListKeysQuery(TypedDict, total=False):
+    limit: int
+    cursor: str
+
+
 class ListImportsQuery(TypedDict, total=False):
     limit: int
     cursor: str
