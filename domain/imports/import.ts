@@ -45,7 +45,7 @@ export const importErrors = {
   access_denied: 'The server refuses access (401 or 403); import an address with a new signature.',
   bad_answer: 'The server answered with something else than the bytes of a file; correct the address.',
   too_large: 'The file has more bytes than IMPORT_MAX_BYTES allows; the operator raises it.',
-  unsupported: 'This is not a video, audio or image file.',
+  unsupported: 'This is not a video, audio or image file; import one that is.',
   sha256_mismatch: 'The file has another SHA-256 than was announced; check the file and the digest.',
   unavailable: 'The server did not send the file in several attempts; import it again later.',
   deadline_exceeded: 'The file did not come in time for its size; import it again later.',
