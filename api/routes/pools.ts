@@ -12,8 +12,7 @@ const doc: RouteDoc = {
   right: 'read',
   subject: 'everything',
   summary: 'List the runner pools: what runs, what waits, and why',
-  description:
-    'Counted from jobs. For slots and nodes, run `reelwright pools` or `kubectl get rp`.',
+  description: 'Counted from jobs. For slots and nodes, run `reelwright pools` or `kubectl get rp`.',
   credential: 'api_key',
   answers: {
     200: {

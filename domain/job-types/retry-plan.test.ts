@@ -24,7 +24,10 @@ describe('the retry plan of a full workflow', () => {
   });
 
   it.each([
-    [{ source: never, cover: again, preview: again, transcode: again }, 'A retry cannot help: the source is at fault. Upload it again.'],
+    [
+      { source: never, cover: again, preview: again, transcode: again },
+      'A retry cannot help: the source is at fault. Upload it again.',
+    ],
     [{ source: ready, cover: ready, preview: ready, transcode: ready }, 'No stage failed.'],
     [
       { source: ready, cover: never, preview: ready, transcode: never },

@@ -42,7 +42,10 @@ describe('the outcome of a video:full job', () => {
     const results = fullResultsOfSourceFailure(jobErrorOf('no_video_stream', 1));
     const options = videoFull.options.parse({});
     expect(() => videoFull.retries(options, results)).toThrow(
-      expect.objectContaining({ code: 'not_retryable', message: 'A retry cannot help: the source is at fault. Upload it again.' }),
+      expect.objectContaining({
+        code: 'not_retryable',
+        message: 'A retry cannot help: the source is at fault. Upload it again.',
+      }),
     );
   });
 

@@ -96,5 +96,8 @@ export function requireChoices(key: ApiKey, { profile, priority }: ChosenByCalle
   if (profile !== undefined && key.profiles !== null && !key.profiles.includes(profile))
     throw new KnownProblem('forbidden', `profile must be one of those of this API key: ${key.profiles.join(', ')}.`);
   if (priority !== undefined && priority > key.priorityMax)
-    throw new KnownProblem('forbidden', `priority must be at most ${key.priorityMax}, the priority_max of this API key.`);
+    throw new KnownProblem(
+      'forbidden',
+      `priority must be at most ${key.priorityMax}, the priority_max of this API key.`,
+    );
 }
