@@ -33,6 +33,7 @@ export function choicesOf(request: FastifyRequest): Choices {
   if (key !== null)
     requireChoices(key, { profile: chosen, ...(priority === undefined ? {} : { priority: Number(priority) }) });
   return {
+    ...(key === null ? {} : { keyId: key.id }),
     ...(chosen === undefined ? {} : { profile: chosen }),
     ...(pool === undefined ? {} : { pool: String(pool), refusesUnknownPool: true }),
     ...(priority === undefined ? {} : { priority: Number(priority) }),

@@ -18,11 +18,11 @@ export interface DeleteMediaDependencies extends CancelDependencies {
  */
 export async function deleteMedia(
   dependencies: DeleteMediaDependencies,
-  { hash, reason }: { readonly hash: string; readonly reason: DeletionReason },
+  { hash, reason, keyId }: { readonly hash: string; readonly reason: DeletionReason; readonly keyId?: string },
 ): Promise<{ readonly deletion: MediaDeletion; readonly isNew: boolean }> {
   const { deletions, purgeHookUrl, randomUuid } = dependencies;
   const purge = purgeHookUrl === null ? null : { url: purgeHookUrl, eventId: randomUuid() };
-  const begun = await deletions.begin({ id: randomUuid(), hash, reason, purge });
+  const begun = await deletions.begin({ id: randomUuid(), hash, reason, purge, keyId });
   if (begun === null) throw unknownMedia;
   await cancelJobsOf(begun.deletion, dependencies);
   return begun;

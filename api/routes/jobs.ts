@@ -19,7 +19,7 @@ import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waitin
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { apiKeyOf } from '../hooks/api-key.ts';
+import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { noSuchJob } from '../missing.ts';
 import { refusalsOf } from '../own-submissions.ts';
@@ -96,7 +96,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     { onRequest: limited, config: { doc: docs.retry } },
     async (request: JobRequest, reply) => {
       refuseFields(request);
-      const jobs = await retryJob(dependencies, request.params.id, traceOf(request));
+      const jobs = await retryJob(dependencies, request.params.id, traceOf(request), apiKeyId(request));
       for (const job of jobs) audit(log, request, { what: 'job retried', jobId: job.id });
       return reply.code(202).send(retryToWire(request.params.id, jobs));
     },

@@ -16,7 +16,7 @@ import { listMedia, type MediaFilter, orderValueOf } from '#platform/postgres/me
 import type { Purge } from '#platform/postgres/purge-events.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { apiKeyOf } from '../hooks/api-key.ts';
+import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readMediaCursor, writeMediaCursor } from '../media-cursor.ts';
 import { validated } from '../validated.ts';
@@ -80,7 +80,7 @@ export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDep
     const hash = hashOf(request);
     const { deletion, isNew } = await deleteMedia(
       { ...dependencies, purgeHookUrl: config.purgeHookUrl },
-      { hash, reason: 'request' },
+      { hash, reason: 'request', keyId: apiKeyId(request) },
     );
     if (isNew) audit(log, request, { what: 'media deletion requested', hash });
     return answerDeletion(reply.code(isNew ? 202 : 200), deletionToWire(deletion));

@@ -4,7 +4,7 @@ import { rerunJob } from '#jobs/submission/rerun.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { apiKeyOf } from '../hooks/api-key.ts';
+import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { validated } from '../validated.ts';
 import { rerunToWire } from '../wire/job.ts';
@@ -20,7 +20,10 @@ export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencie
       const rerun = validated(rerunBodySchema, request.body ?? {});
       const key = apiKeyOf(request);
       if (key !== null) requireChoices(key, rerun);
-      const outcome = await rerunJob(dependencies, request.params.id, { rerun, trace: traceOf(request) });
+      const outcome = await rerunJob(dependencies, request.params.id, {
+        rerun: { ...rerun, keyId: apiKeyId(request) },
+        trace: traceOf(request),
+      });
       if (outcome.isNew) audit(dependencies.log, request, { what: 'job made again', jobId: outcome.job.id });
       return reply
         .code(outcome.isNew ? 202 : 200)

@@ -5,6 +5,7 @@ import { changeRollout, type RolloutAction, rolloutActions, unknownRollout } fro
 import { createRollout } from '#jobs/rollouts/create-rollout.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
@@ -49,7 +50,7 @@ export function addRolloutRoutes(
     { onRequest: guards.limitedByRollout, config: { doc: docs.create } },
     async (request, reply) => {
       const spec = validated(rolloutBodySchema, request.body);
-      const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec });
+      const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec, keyId: apiKeyId(request) });
       audit(log, request, { what: 'rollout begun', rolloutId: rollout.id });
       return reply.code(202).header('location', `/api/rollouts/${rollout.id}`).send(rolloutToWire(rollout));
     },

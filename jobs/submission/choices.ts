@@ -25,6 +25,8 @@ export interface Choices {
   readonly refusesUnknownPool?: boolean;
   /** -1000 to 1000; by default 0. */
   readonly priority?: number | undefined;
+  /** The API key of the request. */
+  readonly keyId?: string | undefined;
 }
 
 /** Choices whose profile exists. */

@@ -21,6 +21,8 @@ export interface Rerun {
   readonly pool?: string | null | undefined;
   /** By default the priority of the earlier job. */
   readonly priority?: number | undefined;
+  /** The API key of the request. */
+  readonly keyId?: string | undefined;
   /** The id of the new job; by default a random one. */
   readonly id?: string;
   /** The job whose stream alone it may replace; by default whatever is played and not newer. */
@@ -88,6 +90,7 @@ export async function makeRerun(
   const { type, hash, source, options, callbackUrl } = earlier;
   const outcome = await dependencies.jobs.insertOrFind({
     id: rerun.id ?? dependencies.randomUuid(),
+    keyId: rerun.keyId ?? null,
     type,
     hash,
     source,

@@ -26,6 +26,7 @@ export async function retryJob(
   dependencies: RetryDependencies,
   jobId: string,
   trace: TraceContext | null,
+  keyId: string | null = null,
 ): Promise<Job[]> {
   const failed = await dependencies.jobs.find(jobId);
   if (failed === null) throw reasons.not_found;
@@ -52,6 +53,7 @@ export async function retryJob(
           rerunOfJobId: job.rerunOfJobId,
           rerunReason: job.rerunReason,
           trace,
+          keyId,
         };
       }),
   });

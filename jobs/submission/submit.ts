@@ -101,6 +101,7 @@ async function prepare(
       callbackUrl,
       retryOfJobId: null,
       trace,
+      keyId: choices.keyId ?? null,
     };
   } catch (error) {
     const job = await dependencies.jobs.findLive(key);

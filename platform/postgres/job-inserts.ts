@@ -21,7 +21,7 @@ const insert = `
   insert into jobs (${insertedColumns})
   select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
     $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[], $15::json[],
-    $16::uuid[], $17::text[], $18::uuid[])
+    $16::uuid[], $17::text[], $18::uuid[], $19::text[])
     as given (${insertedColumns})
   order by idempotency_key
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing

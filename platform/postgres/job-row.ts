@@ -11,6 +11,8 @@ export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pic
   readonly idempotencyKey: string;
   /** The job whose stream alone this one's may replace; by default whatever is played and not newer. */
   readonly replaces?: string;
+  /** The API key of the request; null where none asked for it. */
+  readonly keyId?: string | null;
 }
 
 /** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
@@ -88,7 +90,7 @@ export function jobOfRow(row: JobRow): Job {
 /** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
   const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
-  const { rerunOfJobId = null, rerunReason = null, replaces: _replaces, ...given } = others;
+  const { rerunOfJobId = null, rerunReason = null, replaces: _replaces, keyId: _keyId, ...given } = others;
   return {
     ...given,
     pool,
@@ -137,6 +139,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
 export const insertedColumns = [
   'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
   'callback_url, retry_of_job_id, trace, pool, priority, profile, rerun_of_job_id, rerun_reason, replaces',
+  'key_id',
 ].join(', ');
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
@@ -160,6 +163,7 @@ export function insertedValues(job: NewJob): readonly unknown[] {
     job.rerunOfJobId ?? null,
     job.rerunReason ?? null,
     job.replaces ?? null,
+    job.keyId ?? null,
   ];
 }
 

@@ -51,6 +51,8 @@ interface NewDeletion {
   readonly reason: DeletionReason;
   /** Null: no event is sent. */
   readonly purge: Purge | null;
+  /** The API key of the request. */
+  readonly keyId?: string | undefined;
 }
 
 /** The deletion of a hash that no new media has lifted. */
@@ -75,8 +77,8 @@ const destroyKey = 'delete from content_keys where hash = $1 returning kid';
 const forgetOrphan = 'delete from media where hash = $1 and not exists (select from jobs where jobs.hash = media.hash)';
 // The clock's time, since the transaction began before it waited for the lock.
 const insert = `
-  insert into media_deletions (id, hash, reason, kid, requested_at, due_at)
-  values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp()) returning ${deletionColumns}`;
+  insert into media_deletions (id, hash, reason, kid, key_id, requested_at, due_at)
+  values ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp()) returning ${deletionColumns}`;
 const repeat = `
   update media_deletions set requested_at = clock_timestamp(), kid = coalesce(kid, $2) where id = $1
   returning ${deletionColumns}`;
@@ -153,7 +155,7 @@ export class MediaDeletionStore {
    *
    * @throws KnownProblem `conflict` under a legal hold
    */
-  begin({ id, hash, reason, purge }: NewDeletion): Promise<{ deletion: MediaDeletion; isNew: boolean } | null> {
+  begin({ id, hash, reason, purge, keyId }: NewDeletion): Promise<{ deletion: MediaDeletion; isNew: boolean } | null> {
     return this.#database.transaction(async (client) => {
       await client.query(lockHash, [hash]);
       const { rows: before } = await client.query<DeletionRow>(currentDeletion, [hash]);
@@ -172,7 +174,7 @@ export class MediaDeletionStore {
       if (before[0] !== undefined) await client.query(lift, [before[0].id]);
       else if ((await client.query(isKnown, [hash])).rowCount === 0) return null;
       const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
-      const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null]);
+      const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null, keyId ?? null]);
       const deletion = deletionOfRow(rows[0] as DeletionRow);
       await withdrawDeleted(client, hash);
       await insertPurgeEvent(client, purge, { hash, occurredAt: deletion.requestedAt });

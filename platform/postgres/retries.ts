@@ -16,7 +16,7 @@ const lock = `select ${jobColumns} from jobs where id = $1 for update`;
 const liveRetry = 'select 1 from jobs where retry_of_job_id = $1 and status = any($2) limit 1';
 const insert = `
   insert into jobs (${insertedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-    $17, $18)
+    $17, $18, $19)
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning ${jobColumns}`;
 const findEqual = `

@@ -23,6 +23,8 @@ export interface NewRollout {
   readonly profile: NamedProfile | null;
   /** The namespace and name of the MediaRollout whose uid is its id. */
   readonly resource?: string;
+  /** The API key of the request. */
+  readonly keyId?: string;
 }
 
 /** The last rollout of the page before. */
@@ -34,7 +36,8 @@ export interface RolloutCursor {
 const literals = (statuses: readonly string[]) => statuses.map((status) => `'${status}'`).join(', ');
 
 const insert = `
-  insert into rollouts (id, spec, profile, status, resource) values ($1, $2, $3, $4, $5) on conflict (id) do nothing`;
+  insert into rollouts (id, spec, profile, status, resource, key_id) values ($1, $2, $3, $4, $5, $6)
+  on conflict (id) do nothing`;
 const insertCounts = `
   insert into rollout_counts (rollout_id, is_canary)
   select id, is_canary from rollouts cross join (values (true), (false)) as groups (is_canary)
@@ -82,10 +85,11 @@ export class RolloutStore {
   }
 
   /** Inserting an id again changes nothing. */
-  async insert({ id, spec, profile, resource }: NewRollout): Promise<{ rollout: Rollout; isNew: boolean }> {
+  async insert({ id, spec, profile, resource, keyId }: NewRollout): Promise<{ rollout: Rollout; isNew: boolean }> {
     const status: RolloutStatus = spec.canary === undefined ? 'running' : 'canary';
     const isNew = await this.#database.transaction(async (client) => {
-      const { rowCount } = await client.query(insert, [id, toJson(spec), toJson(profile), status, resource ?? null]);
+      const values = [id, toJson(spec), toJson(profile), status, resource ?? null, keyId ?? null];
+      const { rowCount } = await client.query(insert, values);
       await client.query(insertCounts, [id]);
       return rowCount === 1;
     });

@@ -213,3 +213,33 @@ describe('routes of keys', () => {
     expect(events).not.toContain('cancelled');
   });
 });
+
+describe('rows', () => {
+  it('C35.16: jobs, reruns, retries, uploads, imports, deletions and rollouts have the id of the key that asked for them', async () => {
+    const { id, text } = keys.get('admin') ?? { id: '', text: '' };
+    const postAs = (path: string, body: unknown) =>
+      api.call(path, {
+        method: 'POST',
+        headers: { 'x-api-key': text, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const submitted = await postAs('/api/jobs', { type: 'image:thumbnail', hash: 'rows', source: 'a.jpg' });
+    await postAs('/api/jobs/batch', { jobs: [{ type: 'image:thumbnail', hash: 'rows', source: 'b.jpg' }] });
+    await api.fail(submitted.json.job_id);
+    await postAs(`/api/jobs/${submitted.json.job_id}/retry`, {});
+    await postAs(`/api/jobs/${submitted.json.job_id}/rerun`, {});
+    await postAs('/api/uploads', { name: 'rows.mp4', size: 10 });
+    await postAs('/api/imports', { url: 'https://a.example/rows.mp4' });
+    await postAs('/api/rollouts', { to_profile: 'default', which: { hash_prefix: 'rows' } });
+    await api.call('/api/media/rows', { method: 'DELETE', headers: { 'x-api-key': text } });
+    const counts = await api.d.database.pool.query(
+      `select (select count(*) from jobs where key_id = $1)::int as jobs,
+         (select count(*) from uploads where key_id = $1)::int as uploads,
+         (select count(*) from imports where key_id = $1)::int as imports,
+         (select count(*) from rollouts where key_id = $1)::int as rollouts,
+         (select count(*) from media_deletions where key_id = $1)::int as deletions`,
+      [id],
+    );
+    expect(counts.rows).toEqual([{ jobs: 4, uploads: 1, imports: 1, rollouts: 1, deletions: 1 }]);
+  });
+});
