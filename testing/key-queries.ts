@@ -23,6 +23,7 @@ export function keyQueries(): Query[] {
     ['keys: the owner of an upload', 1, (d) => new OwnerStore(d).keyOfUpload(idOfRow(5))],
     ['keys: the owner of an import', 1, (d) => new OwnerStore(d).keyOfImport(idOfRow(5))],
     ['keys: their files', 1, (d) => new OwnerStore(d).storedBy('00000000', [`uploads/${idOfRow(5)}/a.mp4`])],
+    ['keys: the jobs below a prefix that most have', 100, (d) => listJobs(d, { hashPrefix: 'h' }, page)],
     ['keys: the jobs below a prefix that few have', 51, (d) => listJobs(d, { hashPrefix: 'nobody-' }, page)],
     [
       'keys: the media below a prefix',
