@@ -32,7 +32,7 @@ const planted = {
     edits: [
       {
         file: deletions,
-        from: 'values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp())',
+        from: 'values ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp())',
         to: 'values ($1, $2, $3, $4, now(), now())',
       },
       {
