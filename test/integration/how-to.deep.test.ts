@@ -15,10 +15,10 @@ import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts'
 import { copyTree, howTosOf, perform, runIn } from './how-to.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 
-// "How to add" of CONTRIBUTING.md: each entry is performed as it is written, all on one copy of the tree. The copy then
+// docs/how-to-add.md: each entry is performed as it is written, all on one copy of the tree. The copy then
 // passes the checks that the page names, and what was added is at work.
 
-const howTos = howTosOf(await readFile(join(checkout, 'CONTRIBUTING.md'), 'utf8'));
+const howTos = howTosOf(await readFile(join(checkout, 'docs/how-to-add.md'), 'utf8'));
 
 const counted = (value: number) => new Map([['svc_job_failures_total{type="video:cover",code="internal"}', value]]);
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { promisesIn } from '../architecture/contract.ts';
 import { checkout } from '../../testing/checkout.ts';
 
-// The examples of "How to add" in CONTRIBUTING.md, performed on a copy of the tree as they are written.
+// The examples of docs/how-to-add.md, performed on a copy of the tree as they are written.
 
 const run = promisify(execFile);
 const contract = 'docs/reference/contract.md';
@@ -18,8 +18,7 @@ export interface HowTo {
 }
 
 export function howTosOf(page: string): HowTo[] {
-  const [, section = ''] = page.split(/^## How to add$/m);
-  const entries = (section.split(/^## /m)[0] ?? '').split(/^\*\*(?=An? )/m).slice(1);
+  const entries = page.split(/^\*\*(?=An? )/m).slice(1);
   return entries.map((entry) => ({
     title: entry.slice(0, entry.indexOf('.**')),
     blocks: [...entry.matchAll(/^(`{3,})(\w+)\n([\s\S]*?)^\1$/gm)].map(([, , language = '', text = '']) => ({
@@ -93,7 +92,7 @@ async function patch(text: string, tree: string): Promise<void> {
       hunkLines.filter((line) => line[0] !== removed).map((line) => `${line.slice(1)}\n`);
     const [before, after] = [side('+').join(''), side('-').join('')];
     const parts = before === '' && isNew ? ['', ''] : content.split(linesOf(before, path));
-    if (parts.length !== 2) throw new Error(`CONTRIBUTING.md expects these lines once in ${path}:\n${before}`);
+    if (parts.length !== 2) throw new Error(`docs/how-to-add.md expects these lines once in ${path}:\n${before}`);
     content = parts.join(after);
   }
   await mkdir(dirname(file), { recursive: true });
