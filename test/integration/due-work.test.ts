@@ -199,12 +199,13 @@ describe.skipIf(!inject('postgres'))('due work', () => {
       },
     );
 
-    it.skipIf(takesAll)('the longest due come first, and no more than were asked for', async () => {
-      await insert(3, minuteMs);
-      const { rows } = await database.pool.query<{ id: unknown }>(`select id from ${table} order by ${dueAt}`);
-      expect(await claim(database, 2)).toBe(2);
-      expect(await dueKeys()).toEqual(rows.slice(2).map((last) => last.id));
-    });
+    if (takesAll !== true)
+      it('the longest due come first, and no more than were asked for', async () => {
+        await insert(3, minuteMs);
+        const { rows } = await database.pool.query<{ id: unknown }>(`select id from ${table} order by ${dueAt}`);
+        expect(await claim(database, 2)).toBe(2);
+        expect(await dueKeys()).toEqual(rows.slice(2).map((last) => last.id));
+      });
 
     it('of a process that died after its claim, a row is due again after the hold, and not before', async () => {
       await insert(1, minuteMs);
