@@ -1,5 +1,6 @@
 import type { Context } from './command.ts';
 import { UsageError } from './exit-codes.ts';
+import { firstOf } from './first-of.ts';
 import type { Output } from './output.ts';
 
 // Ids of jobs: a list on a terminal shows their first digits, and every command about a job takes those.
@@ -17,13 +18,9 @@ export function idText(id: string, { isRead }: Pick<Output, 'isRead'>): string {
 export async function jobIdOf({ args: [given = ''], client, signal }: Context): Promise<string> {
   if (!/^[0-9a-f][0-9a-f-]{3,34}$/i.test(given)) return given;
   const start = given.toLowerCase();
-  const found: string[] = [];
-  let looked = 0;
-  for await (const { job_id: id } of (await client()).jobs({ limit: 100 })) {
-    signal.throwIfAborted();
-    if (id.startsWith(start)) found.push(id);
-    if ((looked += 1) === recentMax) break;
-  }
+  const recent = await firstOf((await client()).jobs({ limit: 100 }), recentMax);
+  signal.throwIfAborted();
+  const found = recent.map(({ job_id: each }) => each).filter((each) => each.startsWith(start));
   const [id, second] = found;
   if (id === undefined)
     throw new UsageError(`${given}: no job of the latest ${recentMax} begins with it; give the whole id`);

@@ -1,6 +1,7 @@
 import { type Command, type Completed, completed, sharedOptions } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { dataOf } from '../request.ts';
+import { firstOf } from '../first-of.ts';
+import { dataOf } from '../../clients/typescript/src/http.ts';
 import { readConfig } from '../settings.ts';
 
 // Completion: scripts for shells, made of the table of commands.
@@ -122,9 +123,9 @@ export const complete: Command = {
     const names: string[] = [];
     if (kind === 'servers') names.push(...Object.keys((await readConfig(env)).servers));
     else if (kind === 'jobs')
-      for await (const { job_id: id } of firstOf((await client()).jobs({ limit: askedMax }))) names.push(id);
+      names.push(...(await firstOf((await client()).jobs({ limit: askedMax }), askedMax)).map(({ job_id: id }) => id));
     else if (kind === 'media')
-      for await (const { hash } of firstOf((await client()).mediaList({ limit: askedMax }))) names.push(hash);
+      names.push(...(await firstOf((await client()).mediaList({ limit: askedMax }), askedMax)).map(({ hash }) => hash));
     else if (kind === 'rollouts') {
       const { rollouts } = await dataOf((await client()).http.GET('/api/rollouts', { params: { query: {} } }));
       names.push(...rollouts.map(({ rollout_id: id }) => id));
@@ -132,14 +133,6 @@ export const complete: Command = {
     output.result(names, names.join('\n'));
   },
 };
-
-async function* firstOf<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
-  let left = askedMax;
-  for await (const item of items) {
-    yield item;
-    if ((left -= 1) === 0) return;
-  }
-}
 
 const shells = { bash, zsh, fish };
 

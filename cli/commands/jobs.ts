@@ -2,6 +2,7 @@ import { jobTypeNames } from '#domain/job-types/index.ts';
 import { jobStatuses } from '#domain/jobs/status.ts';
 import type { Job, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
+import { firstOf } from '../first-of.ts';
 import { idText, jobIdOf } from '../job-id.ts';
 import { type Badge, timeText } from '../output.ts';
 import { playLines, showEnd, textOf, waitOptions } from './show.ts';
@@ -32,11 +33,7 @@ const jobs: Command = {
       ...(status === undefined ? {} : { status }),
       ...(hash === undefined ? {} : { hash }),
     };
-    const found: ListedJob[] = [];
-    for await (const job of (await client()).jobs(filter)) {
-      found.push(job);
-      if (found.length === limit) break;
-    }
+    const found = await firstOf((await client()).jobs(filter), limit);
     if (found.length === 0) output.note('no job matches');
     output.list(
       { jobs: found },

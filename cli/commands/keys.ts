@@ -2,7 +2,7 @@ import type { Schemas } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { timeText } from '../output.ts';
-import { dataOf } from '../request.ts';
+import { dataOf } from '../../clients/typescript/src/http.ts';
 
 // The commands about named API keys, for a key with the right `admin`.
 

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListedMedia, Media, MediaChange, MediaDeletion, MediaFile } from '../../clients/typescript/src/index.ts';
+import type { Media, MediaChange, MediaDeletion } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
+import { firstOf } from '../first-of.ts';
 import { printableLine, timeText } from '../output.ts';
 import { bar, bytesText } from '../progress.ts';
 
@@ -30,11 +31,7 @@ const media: Command = {
     const limit = options.whole('limit', 1, 100_000) ?? 20;
     const prefix = options.text('prefix');
     const filter = { limit: Math.min(100, limit), ...(prefix === undefined ? {} : { prefix }) };
-    const found: ListedMedia[] = [];
-    for await (const each of service.mediaList(filter)) {
-      found.push(each);
-      if (found.length === limit) break;
-    }
+    const found = await firstOf(service.mediaList(filter), limit);
     if (found.length === 0) output.note('no media matches');
     output.list(
       { media: found },
@@ -118,8 +115,7 @@ const files: Command = {
   example: 'media files movie-1',
   options: {},
   run: async ({ args: [hash = ''], output, client }) => {
-    const found: MediaFile[] = [];
-    for await (const file of (await client()).mediaFiles(hash, { limit: 1000 })) found.push(file);
+    const found = await Array.fromAsync((await client()).mediaFiles(hash, { limit: 1000 }));
     const rows = found.map(({ key, size, last_modified }) => [key, bytesText(size), timeText(last_modified, output)]);
     output.list({ files: found }, ['KEY', 'SIZE', 'MODIFIED'], rows);
   },

@@ -2,7 +2,7 @@ import type { Reelwright, Schemas } from '../../clients/typescript/src/index.ts'
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { type Badge, printableLine, timeText } from '../output.ts';
-import { dataOf } from '../request.ts';
+import { dataOf } from '../../clients/typescript/src/http.ts';
 
 // The commands about rollouts: many media made again with another profile.
 

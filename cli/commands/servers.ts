@@ -108,10 +108,7 @@ const remove: Command = {
   doc: 'Removes a saved service with its key.',
   example: 'config remove staging',
   options: {},
-  run: async ({ args: [name = ''], env, output }) => {
-    await removeServer(env, name);
-    output.result({ removed: name }, `${name} is removed`);
-  },
+  run: (context) => forget(context.args[0] ?? '', context),
 };
 
 const logout: Command = {
@@ -123,13 +120,17 @@ const logout: Command = {
   doc: 'Removes a saved service with its key; without a name the default.',
   example: 'logout staging',
   options: {},
-  run: async ({ args: [given], env, output }) => {
-    const name = given ?? (await readConfig(env)).default;
+  run: async (context) => {
+    const name = context.args[0] ?? (await readConfig(context.env)).default;
     if (name === undefined) throw new UsageError('no service is saved');
-    await removeServer(env, name);
-    output.result({ removed: name }, `${name} is removed`);
+    await forget(name, context);
   },
 };
+
+async function forget(name: string, { env, output }: Context): Promise<void> {
+  await removeServer(env, name);
+  output.result({ removed: name }, `${name} is removed`);
+}
 
 const status: Command = {
   name: 'status',

@@ -1,5 +1,5 @@
-import { errorOf, ReelwrightError } from '#clients/typescript/src/errors.ts';
-import { jsonOf } from '#clients/typescript/src/http.ts';
+import { ReelwrightError } from '#clients/typescript/src/errors.ts';
+import { dataOf, jsonOf } from '#clients/typescript/src/http.ts';
 import { JobEndedError, Reelwright } from '#clients/typescript/src/index.ts';
 
 // The API as the console uses it, by the TypeScript client. The key is in this module's memory alone: it is in no
@@ -77,14 +77,10 @@ export const patientClient = (fetch) => clientOf(signedIn().key, fetch);
  *
  * @template Data
  * @param {(http: Client) => Promise<{ data?: Data, error?: unknown, response: Response }>} request
- * @returns {Promise<NonNullable<Data>>} @throws ReelwrightError
+ * @returns {Promise<Data>} @throws ReelwrightError
  */
 export async function ask(request, { http } = signedIn().client) {
-  const { data, error, response } = await request(http);
-  if (response.ok && data !== undefined && data !== null) return data;
-  const { status, headers } = response;
-  const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
-  throw await errorOf(new Response(text, { status, headers }));
+  return await dataOf(request(http));
 }
 
 /** A route that is not in the client's types: of the console alone. @param {string} path @param {object} [body] */

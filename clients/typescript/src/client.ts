@@ -1,6 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
-import { errorOf, errorOfProblem, JobEndedError, ReelwrightError } from './errors.ts';
-import { type Fetch, refusingRedirects, type RetryOptions, retryingFetch } from './http.ts';
+import { errorOfProblem, JobEndedError, ReelwrightError } from './errors.ts';
+import { checked, dataOf, type Fetch, refusingRedirects, type RetryOptions, retryingFetch } from './http.ts';
 import { type BatchOutcome, choicesOf, pagesOf, type SubmitOptions, submittedOf } from './requests.ts';
 import type { paths } from './schema.ts';
 import type {
@@ -82,9 +82,7 @@ export class Reelwright {
     submission: Submission<Type> & { readonly type: Type },
     options: SubmitOptions = {},
   ): Promise<SubmittedJob<Type>> {
-    const { data, response } = await this.#checked(
-      this.http.POST('/api/jobs', { body: submission, ...choicesOf(options) }),
-    );
+    const { data, response } = await checked(this.http.POST('/api/jobs', { body: submission, ...choicesOf(options) }));
     return submittedOf(data, submission.type, response.status);
   }
 
@@ -93,7 +91,7 @@ export class Reelwright {
     submissions: readonly (Submission<Type> & { readonly type: Type })[],
     options: SubmitOptions = {},
   ): Promise<BatchOutcome<Type>[]> {
-    const { data } = await this.#checked(
+    const data = await dataOf(
       this.http.POST('/api/jobs/batch', { body: { jobs: [...submissions] }, ...choicesOf(options) }),
     );
     return data.jobs.map(({ status, job, problem }, index) => {
@@ -106,14 +104,14 @@ export class Reelwright {
   /** A job; `check: 'source,results'` also looks whether its source was replaced and whether its results are there. */
   async job<Type extends JobType = JobType>(job: JobRef<Type>, query: JobQuery = {}): Promise<Job<Type>> {
     const params = { ...pathOf(job).params, query };
-    const { data } = await this.#checked(this.http.GET('/api/jobs/{id}', { params }));
+    const data = await dataOf(this.http.GET('/api/jobs/{id}', { params }));
     return data as Job<Type>;
   }
 
   /** The jobs that match, newest first; pages are fetched as they are needed. */
   jobs(filter: JobFilter = {}): AsyncGenerator<ListedJob> {
     return pagesOf(filter, async (query) => {
-      const { data } = await this.#checked(this.http.GET('/api/jobs', { params: { query } }));
+      const data = await dataOf(this.http.GET('/api/jobs', { params: { query } }));
       return { items: data.jobs, next: data.next_cursor };
     });
   }
@@ -135,29 +133,29 @@ export class Reelwright {
   }
 
   async cancel<Type extends JobType = JobType>(job: JobRef<Type>): Promise<Job<Type>> {
-    const { data } = await this.#checked(this.http.POST('/api/jobs/{id}/cancel', pathOf(job)));
+    const data = await dataOf(this.http.POST('/api/jobs/{id}/cancel', pathOf(job)));
     return data as Job<Type>;
   }
 
   /** Retries a failed job: its failed stages, or all of it. */
   async retry(job: JobRef<JobType>): Promise<Retry> {
-    return (await this.#checked(this.http.POST('/api/jobs/{id}/retry', pathOf(job)))).data;
+    return await dataOf(this.http.POST('/api/jobs/{id}/retry', pathOf(job)));
   }
 
   /** Makes a job that has ended again, such as after its source was replaced. */
   async rerun(job: JobRef<JobType>, request: RerunRequest = {}): Promise<Rerun> {
     const sent = this.http.POST('/api/jobs/{id}/rerun', { ...pathOf(job), body: request });
-    return (await this.#checked(sent)).data;
+    return await dataOf(sent);
   }
 
   /** The webhook of a job and its attempts. */
   async callbacks(job: JobRef<JobType>): Promise<Callbacks> {
-    return (await this.#checked(this.http.GET('/api/jobs/{id}/callbacks', pathOf(job)))).data;
+    return await dataOf(this.http.GET('/api/jobs/{id}/callbacks', pathOf(job)));
   }
 
   /** Sends the webhook of a job once more. */
   async redeliver(job: JobRef<JobType>): Promise<Callbacks> {
-    return (await this.#checked(this.http.POST('/api/jobs/{id}/callbacks/redeliver', pathOf(job)))).data;
+    return await dataOf(this.http.POST('/api/jobs/{id}/callbacks/redeliver', pathOf(job)));
   }
 
   /** Uploads a file in parallel parts; its `source` is what to submit. */
@@ -173,59 +171,59 @@ export class Reelwright {
 
   /** Begins an upload whose parts something else puts, such as a page without an API key. */
   async beginUpload(request: UploadRequest): Promise<Upload> {
-    return (await this.#checked(this.http.POST('/api/uploads', { body: request }))).data;
+    return await dataOf(this.http.POST('/api/uploads', { body: request }));
   }
 
   /** An upload, and whether each of its parts is there; a page of parts at a time. */
   async getUpload(upload: UploadRef, partFrom?: number): Promise<Upload> {
     const query = partFrom === undefined ? {} : { part_from: partFrom };
     const params = { path: { id: uploadIdOf(upload) }, query };
-    return (await this.#checked(this.http.GET('/api/uploads/{id}', { params }))).data;
+    return await dataOf(this.http.GET('/api/uploads/{id}', { params }));
   }
 
   /** Joins the parts of an upload; while its bytes are checked, its `status` is `completing`. */
   async completeUpload(upload: UploadRef): Promise<Upload> {
     const params = { path: { id: uploadIdOf(upload) } };
-    return (await this.#checked(this.http.POST('/api/uploads/{id}/complete', { params }))).data;
+    return await dataOf(this.http.POST('/api/uploads/{id}/complete', { params }));
   }
 
   /** Ends an upload, and deletes what came of it. */
   async deleteUpload(upload: UploadRef): Promise<void> {
     const params = { path: { id: uploadIdOf(upload) } };
-    await this.#checked(this.http.DELETE('/api/uploads/{id}', { params }));
+    await dataOf(this.http.DELETE('/api/uploads/{id}', { params }));
   }
 
   /** Lets the service fetch a file; `getImport` shows how far it is, and its `source` is what to submit. */
   async beginImport(request: ImportRequest): Promise<Import> {
-    return (await this.#checked(this.http.POST('/api/imports', { body: request }))).data;
+    return await dataOf(this.http.POST('/api/imports', { body: request }));
   }
 
   async getImport(ref: ImportRef): Promise<Import> {
-    return (await this.#checked(this.http.GET('/api/imports/{id}', importPathOf(ref)))).data;
+    return await dataOf(this.http.GET('/api/imports/{id}', importPathOf(ref)));
   }
 
   /** All imports, newest first; pages are fetched as they are needed. */
   imports(filter: ImportFilter = {}): AsyncGenerator<Import> {
     return pagesOf(filter, async (query) => {
-      const { data } = await this.#checked(this.http.GET('/api/imports', { params: { query } }));
+      const data = await dataOf(this.http.GET('/api/imports', { params: { query } }));
       return { items: data.imports, next: data.next_cursor };
     });
   }
 
   /** Cancels an import that has not ended. */
   async deleteImport(ref: ImportRef): Promise<void> {
-    await this.#checked(this.http.DELETE('/api/imports/{id}', importPathOf(ref)));
+    await dataOf(this.http.DELETE('/api/imports/{id}', importPathOf(ref)));
   }
 
   /** Everything made under a hash; of a deleted one, its deletion. */
   async media(hash: string): Promise<Media> {
-    return (await this.#checked(this.http.GET('/api/media/{hash}', { params: { path: { hash } } }))).data;
+    return await dataOf(this.http.GET('/api/media/{hash}', { params: { path: { hash } } }));
   }
 
   /** The media that match; pages are fetched as they are needed. */
   mediaList(filter: MediaFilter = {}): AsyncGenerator<ListedMedia> {
     return pagesOf(filter, async (query) => {
-      const { data } = await this.#checked(this.http.GET('/api/media', { params: { query } }));
+      const data = await dataOf(this.http.GET('/api/media', { params: { query } }));
       return { items: data.media, next: data.next_cursor };
     });
   }
@@ -234,7 +232,7 @@ export class Reelwright {
   mediaFiles(hash: string, filter: MediaFilesFilter = {}): AsyncGenerator<MediaFile> {
     return pagesOf(filter, async (query) => {
       const params = { path: { hash }, query };
-      const { data } = await this.#checked(this.http.GET('/api/media/{hash}/files', { params }));
+      const data = await dataOf(this.http.GET('/api/media/{hash}/files', { params }));
       return { items: data.files, next: data.next_cursor };
     });
   }
@@ -242,49 +240,35 @@ export class Reelwright {
   /** How a media plays, by day, as players say it (CMCD); the last 30 days, or as many as `days` says. */
   async mediaPlayback(hash: string, query: PlaybackDaysFilter = {}): Promise<PlaybackDays> {
     const params = { path: { hash }, query };
-    return (await this.#checked(this.http.GET('/api/media/{hash}/playback', { params }))).data;
+    return await dataOf(this.http.GET('/api/media/{hash}/playback', { params }));
   }
 
   /** Changes when a media expires, or its legal hold. */
   async updateMedia(hash: string, change: MediaChange): Promise<Media> {
     const options = { params: { path: { hash } }, body: change };
-    return (await this.#checked(this.http.PATCH('/api/media/{hash}', options))).data;
+    return await dataOf(this.http.PATCH('/api/media/{hash}', options));
   }
 
   /** Plays another of the revisions of a media. */
   async setCurrent(hash: string, revision: string): Promise<Media> {
     const options = { params: { path: { hash } }, body: { revision } };
-    return (await this.#checked(this.http.PUT('/api/media/{hash}/current', options))).data;
+    return await dataOf(this.http.PUT('/api/media/{hash}/current', options));
   }
 
   /** Withdraws every ticket of a media so far; new ones are made with `playback_generation` of the answer. */
   async withdrawTickets(hash: string): Promise<Media> {
     const options = { params: { path: { hash } } };
-    return (await this.#checked(this.http.POST('/api/media/{hash}/playback/withdraw', options))).data;
+    return await dataOf(this.http.POST('/api/media/{hash}/playback/withdraw', options));
   }
 
   /** Deletes every object of a media. It goes on after the answer; `deletion` says when it is done. */
   async deleteMedia(hash: string): Promise<MediaDeletion> {
-    return (await this.#checked(this.http.DELETE('/api/media/{hash}', { params: { path: { hash } } }))).data;
+    return await dataOf(this.http.DELETE('/api/media/{hash}', { params: { path: { hash } } }));
   }
 
   /** The deletion of a media, with its receipt once it is done. */
   async deletion(hash: string): Promise<MediaDeletion> {
-    return (await this.#checked(this.http.GET('/api/media/{hash}/deletion', { params: { path: { hash } } }))).data;
-  }
-
-  /** The data of an answer. @throws ReelwrightError for a refusal */
-  async #checked<Data>(
-    sent: Promise<{ data?: Data; error?: unknown; response: Response }>,
-  ): Promise<{ data: Data; response: Response }> {
-    const { data, error, response } = await sent.catch((failure: unknown) => {
-      if (!(failure instanceof SyntaxError)) throw failure;
-      throw new ReelwrightError({ code: 'unexpected_answer', detail: 'the answer is not JSON', cause: failure });
-    });
-    // An answer 204 has no data, and its type says so.
-    if (response.ok && (data !== undefined || response.status === 204)) return { data: data as Data, response };
-    const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
-    throw await errorOf(new Response(text, { status: response.status, headers: response.headers }));
+    return await dataOf(this.http.GET('/api/media/{hash}/deletion', { params: { path: { hash } } }));
   }
 }
 

@@ -117,6 +117,31 @@ export async function sleep(ms: number, signal?: AbortSignal | null): Promise<vo
   });
 }
 
+/** An answer as `openapi-fetch` gives it. */
+interface Answered<Data> {
+  readonly data?: Data;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The data of an answer, with the answer. @throws ReelwrightError for a refusal, or an answer that is not JSON */
+export async function checked<Data>(sent: Promise<Answered<Data>>): Promise<{ data: Data; response: Response }> {
+  const { data, error, response } = await sent.catch((failure: unknown) => {
+    if (!(failure instanceof SyntaxError)) throw failure;
+    throw new ReelwrightError({ code: 'unexpected_answer', detail: 'the answer is not JSON', cause: failure });
+  });
+  // An answer 204 has no data, and its type says so; no answer of the API is null.
+  if (response.ok && ((data !== undefined && data !== null) || response.status === 204))
+    return { data: data as Data, response };
+  const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
+  throw await errorOf(new Response(text, { status: response.status, headers: response.headers }));
+}
+
+/** The same without the answer. */
+export async function dataOf<Data>(sent: Promise<Answered<Data>>): Promise<Data> {
+  return (await checked(sent)).data;
+}
+
 /** The JSON of an answer. @throws ReelwrightError for a refusal, or an answer that is not JSON */
 export async function jsonOf<Answer>(response: Response): Promise<Answer> {
   if (!response.ok) throw await errorOf(response);
