@@ -1,16 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
-import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import type { ApiUnderTest } from './api-under-test.ts';
+import { operationsOf, startWholeApi } from './keys-rig.ts';
 import { thumbnailResults } from './results.ts';
 
 // docs/reference/contract.md, "Keys": a key with a prefix and what others own.
 
 let api: ApiUnderTest;
-let dir: string;
 let acme: MadeKey;
 let other: MadeKey;
 /** What a key owns, by the names of path parameters. */
@@ -50,43 +46,12 @@ async function ownSomething(key: MadeKey): Promise<Owned> {
 }
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'reelwright-owners-'));
-  const bucket = { publicEndpoint: undefined, prefix: 'uploads/', expiryMs: 3_600_000, openMax: 9 };
-  const uploads = openUploadBucket({ store: { bucket: `file:${dir}`, dir }, ...bucket });
-  const imports = { hosts: ['a.example'], allowedCidrs: [], bytesMax: 100, concurrency: 1 };
-  api = await startApi({ console: 'on', imports }, { uploads });
+  api = await startWholeApi();
   acme = await makeKey(api.d.database, { name: 'acme', rights, hashPrefix: 'acme-' });
   other = await makeKey(api.d.database, { name: 'other', rights, hashPrefix: 'other-' });
   for (const key of [acme, other]) owned.set(key.name, await ownSomething(key));
 });
-afterAll(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
-
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly example: unknown;
-}
-
-/** Every operation of the API that wants a key, with the example of its body. */
-async function operations(): Promise<Operation[]> {
-  interface Documented {
-    readonly security: readonly Record<string, readonly string[]>[];
-    readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example?: unknown } } };
-  }
-  const { paths } = (await api.raw('/openapi.json')).json as { paths: Record<string, Record<string, Documented>> };
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item)
-      .filter(([, { security }]) => security[0]?.['api_key'] !== undefined)
-      .map(([method, { requestBody }]) => ({
-        method: method.toUpperCase(),
-        path,
-        example: requestBody?.content['application/json'].example,
-      })),
-  );
-}
+afterAll(() => api.close());
 
 /** The path with what `of` owns in place of its parameters. */
 function pathTo(path: string, of: Owned): string {
@@ -102,7 +67,7 @@ describe('two keys with prefixes', () => {
       const before = (await api.call(`/api/jobs/${theirs?.job}`)).text;
       const wrong: string[] = [];
       const seen: string[] = [];
-      for (const { method, path, example } of await operations()) {
+      for (const { method, path, example } of await operationsOf(api)) {
         if (theirs === undefined) throw new Error('the other owns something');
         const body =
           path.endsWith('/complete') || method === 'GET' || method === 'DELETE' ? undefined : (example ?? {});

@@ -1,12 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Right, rights } from '#domain/keys/rights.ts';
-import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
-import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import type { ApiUnderTest } from './api-under-test.ts';
+import { type Operation, operationsOf, startWholeApi } from './keys-rig.ts';
 
 // docs/reference/contract.md, "Keys": named keys and their rights. How look-ups are shared and remembered:
 // test/integration/named-keys.test.ts.
@@ -14,40 +11,14 @@ import { type ApiUnderTest, startApi } from './api-under-test.ts';
 const lines: Record<string, unknown>[] = [];
 const destination = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
 let api: ApiUnderTest;
-let dir: string;
 const keys = new Map<Right, MadeKey>();
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'reelwright-keys-'));
-  const bucket = { publicEndpoint: undefined, prefix: 'uploads/', expiryMs: 3_600_000, openMax: 9 };
-  const uploads = openUploadBucket({ store: { bucket: `file:${dir}`, dir }, ...bucket });
-  const imports = { hosts: ['a.example'], allowedCidrs: [], bytesMax: 100, concurrency: 1 };
   const log = createLogger({ level: 'info', name: 'test', destination });
-  api = await startApi({ console: 'on', imports }, { log, uploads });
+  api = await startWholeApi({ log });
   for (const right of rights) keys.set(right, await makeKey(api.d.database, { name: `can-${right}`, rights: [right] }));
 });
-afterAll(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
-
-/** An operation of the API that wants an API key, and the right that its documentation names. */
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly right: Right;
-}
-
-async function operations(): Promise<Operation[]> {
-  const { paths } = (await api.raw('/openapi.json')).json as {
-    readonly paths: Record<string, Record<string, { readonly security: readonly Record<string, Right[]>[] }>>;
-  };
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, { security }]) =>
-      (security[0]?.['api_key'] ?? []).map((right) => ({ method: method.toUpperCase(), path, right })),
-    ),
-  );
-}
+afterAll(() => api.close());
 
 const unknown = '00000000-0000-4000-8000-000000000000';
 const call = ({ method, path }: Operation, key: string) =>
@@ -55,7 +26,7 @@ const call = ({ method, path }: Operation, key: string) =>
 
 describe('rights', () => {
   it('C35.2: each right alone opens exactly its operations, and `admin` opens all', async () => {
-    const all = await operations();
+    const all = await operationsOf(api);
     expect(all.length).toBeGreaterThan(40);
     expect(new Set(all.map(({ right }) => right))).toEqual(new Set(rights));
     const wrong: string[] = [];
