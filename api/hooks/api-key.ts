@@ -39,7 +39,7 @@ export function apiKeyBucket(request: FastifyRequest): string {
 
 /** Names a request's API key in the log: the first 8 hex digits of its SHA-256, which do not reveal it. */
 export function apiKeyId(request: FastifyRequest): string {
-  return keyIdOf(digestOfKey(givenKey(request)));
+  return apiKeyOf(request)?.id ?? keyIdOf(digestOfKey(givenKey(request)));
 }
 
 /** '' for none. */
