@@ -19,8 +19,8 @@ const migrationsDir = join(import.meta.dirname, 'migrations');
 
 /** The whole schema, in place of the migrations before it. */
 const baseline = '0170-baseline.sql';
-/** The last migration that the baseline stands for, and the last commit that has them all. */
-const before = { last: '0165-media-deletions-by-end.concurrent.sql', commit: '6eb84477' };
+/** The last migration that the baseline stands for. */
+const lastBefore = '0165-media-deletions-by-end.concurrent.sql';
 
 /** Any number; every process of this system that migrates one database takes the same lock. */
 const migrationLock = 7_342_001;
@@ -147,8 +147,11 @@ async function applyAll(client: PoolClient, options: MigrateOptions): Promise<vo
  */
 async function takeBaseline(client: PoolClient, applied: Set<string>): Promise<void> {
   if (applied.size === 0 || applied.has(baseline)) return;
-  if (!applied.has(before.last))
-    throw new Error(`the database is older than this program can migrate: first start commit ${before.commit} with it`);
+  if (!applied.has(lastBefore))
+    throw new Error(
+      'the database is older than this program can migrate: first start the commit before ' +
+        '"Make one baseline of the migrations" with it',
+    );
   await client.query(recordApplied, [baseline]);
   applied.add(baseline);
 }
