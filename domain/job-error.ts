@@ -25,8 +25,8 @@ export function jobErrorOf(code: JobErrorCode, attempt: number, message?: string
 }
 
 /**
- * What a thrown value becomes in a job's `error`. Anything but a known problem of a job is a bug: its own message
- * is not shown, since it may name paths, keys or addresses.
+ * Turns a thrown value into a job's `error`. Anything but a known problem of a job is a bug: its own message is not
+ * shown, since it may name paths, keys or addresses.
  */
 export function toJobError(thrown: unknown, attempt: number): JobError {
   if (!isJobProblem(thrown)) return jobErrorOf('internal', attempt);

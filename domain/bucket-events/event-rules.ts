@@ -7,13 +7,13 @@ import { parseSubmission } from '../jobs/submission.ts';
 import { poolNameSchema } from '../pool-name.ts';
 import type { BucketEvent } from './notification.ts';
 
-/** What of an event a template may name. */
+/** The parts of an event that a template may name. */
 const placeholders = ['key', 'name', 'etag', 'digest'] as const;
 type Placeholder = (typeof placeholders)[number];
 const unknownPlaceholder = new RegExp(`\\{(?!(?:${placeholders.join('|')})\\})`);
 
 const ruleSchema = z.strictObject({
-  /** Of the object's key. */
+  /** The beginning of the object's key. */
   prefix: z.string().max(1024).default(''),
   suffix: z.string().max(1024).default(''),
   type: z.enum(jobTypeNames),
@@ -31,7 +31,7 @@ const ruleSchema = z.strictObject({
     .default('{digest}'),
   /** The RunnerPool of the job; without it, the profile or the measured size decides. */
   pool: poolNameSchema.optional(),
-  /** What a new version of a key becomes whose job has ended: the job is made again, or the first version stays. */
+  /** The way of a new version of a key whose job has ended: the job is made again, or the first version stays. */
   new_version: z.enum(['rerun', 'keep']).default('rerun'),
 });
 
@@ -70,7 +70,10 @@ function bodyOf({ type, options, callback_url: callbackUrl }: EventRule, hash: s
   return { type, hash, source, options, callback_url: callbackUrl };
 }
 
-/** What hashes cannot contain becomes `-`; two keys that differ in such characters alone need `{digest}`. */
+/**
+ * The hash of an event. What hashes cannot contain becomes `-`; two keys that differ in such characters only need
+ * `{digest}`.
+ */
 function hashOf(template: string, { key, etag }: BucketEvent): string {
   const values: Readonly<Record<Placeholder, () => string>> = {
     key: () => plain(key),

@@ -73,7 +73,7 @@ const subscriptionSchema = z.object({
   SubscribeURL: z.string().max(4096),
 });
 
-/** What a notification has, or every fault of the whole; a record that is wrong is one of its events. */
+/** Reads a notification, or names every fault of the whole; a record that is wrong is one of its events. */
 export function readNotification(body: unknown): ReadNotification {
   const { data: subscription } = subscriptionSchema.safeParse(body);
   if (subscription !== undefined)

@@ -23,11 +23,11 @@ export class ImportInterruption extends Error {
   }
 }
 
-/** What an answer sends of a file. */
+/** The part of a file that an answer sends. */
 export interface SentFile {
   /** Where its bytes begin: as asked, or 0 when the server sends the whole again. */
   readonly offset: number;
-  /** Of the whole file; null where the server does not say. */
+  /** The size of the whole file; null where the server does not say. */
   readonly sizeBytes: number | null;
   readonly contentType: string | null;
   readonly validator: string | null;
@@ -66,7 +66,7 @@ function refusal(status: number, headers: AnswerHeaders): Error {
 }
 
 /**
- * What `If-Range` may name (RFC 9110, section 13.1.5): a strong `ETag`, or else a `Last-Modified` at least a second
+ * The value for `If-Range` (RFC 9110, section 13.1.5): a strong `ETag`, or else a `Last-Modified` at least a second
  * before `Date`, after which the server would have given another one.
  */
 function validatorOf(headers: AnswerHeaders): string | null {

@@ -57,7 +57,7 @@ export type ImportErrorCode = keyof typeof importErrors;
 /** Every code, in the order of the table. */
 export const importErrorCodes = Object.keys(importErrors) as [ImportErrorCode, ...ImportErrorCode[]];
 
-/** What an import cannot get over. `httpStatus`: of the answer that decided it. */
+/** A fault that ends an import. `httpStatus` is the status of the answer that decided it. */
 export class ImportFailure extends Error {
   override readonly name = 'ImportFailure';
   readonly code: ImportErrorCode;
@@ -81,7 +81,7 @@ export interface Import {
   readonly name: string;
   /** The key of the object. */
   readonly source: string;
-  /** Of the whole, in lower-case hex: announced, or else measured. */
+  /** The digest of the whole file, in lower-case hex: announced, or else measured. */
   readonly sha256: string | null;
   readonly status: ImportStatus;
   /** Stored so far. */
@@ -94,7 +94,7 @@ export interface Import {
   readonly validator: string | null;
   /** The store's name for the parts. */
   readonly multipartId: string | null;
-  /** Of the object, once completed. */
+  /** The ETag of the object, once completed. */
   readonly etag: string | null;
   readonly errorCode: ImportErrorCode | null;
   readonly httpStatus: number | null;

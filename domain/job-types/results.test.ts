@@ -146,7 +146,7 @@ const optional = [
   /^streaming\.(revision_playlist|dash_manifest)$/,
   /^(audio_tracks\.0\.loudness|video_tracks\.0\.(hdr|quality))$/,
 ];
-/** What a failed `video:full` lacks of a stream. */
+/** The fields of a stream that a failed `video:full` lacks. */
 const ofStream = new Set(Object.keys(transcode).filter((name) => name !== 'warnings'));
 
 describe('the results of a job', () => {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { boundedText } from '../text.ts';
 
 /**
- * What a retry of a `video:full` job would do (C15.12): one new job for each failed
- * retryable stage, so that what is `ready` is not made again.
+ * The plan of a retry of a `video:full` job (C15.12): one new job for each failed retryable stage, so that what is
+ * `ready` is not made again.
  */
 export const retryPlanSchema = z.object({
   allowed: z.boolean().describe('Whether a retry makes a job.'),

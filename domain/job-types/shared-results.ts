@@ -30,7 +30,7 @@ export const heightField = z.int().positive().describe('The height in pixels.');
 /** Formats of an animated preview. */
 export const previewFormats = ['webp', 'gif'] as const;
 
-/** What a page shows until an image is there (C15.4). */
+/** The placeholder that a page shows until an image is there (C15.4). */
 export const placeholderSchema = z.object({
   blurhash: z
     .string()
@@ -51,7 +51,7 @@ export const languageSchema = boundedText(languageLengthMax)
   .describe('The language, an RFC 5646 tag.')
   .meta({ examples: ['en'] });
 
-/** What was found in a video source (C14.7). */
+/** The description of a video source, as it was found (C14.7). */
 export const sourceFoundSchema = z.object({
   container: nameSchema.describe('The container.').meta({ examples: ['mov'] }),
   size: z.int().nonnegative().describe('The size of the file in bytes.'),

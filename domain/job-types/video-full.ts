@@ -51,7 +51,7 @@ export const videoFullResults = videoTranscodeResults.partial().extend({
 });
 export type VideoFullResults = z.infer<typeof videoFullResults>;
 
-/** What became of the stages of a `video:full` job; null for one that is ready. */
+/** The error of each stage of a `video:full` job; null for one that is ready. */
 export type StageErrors = Readonly<Record<FullStage, JobError | null>>;
 
 /** `error` is the code. */

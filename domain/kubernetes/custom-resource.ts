@@ -23,7 +23,7 @@ export interface PrinterColumn {
   readonly priority?: 0 | 1;
 }
 
-/** What a CustomResourceDefinition declares about a kind; `scripts/generate-crds.ts` generates the file from it. */
+/** A CustomResourceDefinition's account of a kind; `scripts/generate-crds.ts` generates the file from it. */
 export interface CustomResource {
   readonly kind: string;
   /** The name in paths, which is also the file's. */

@@ -54,7 +54,7 @@ export interface MediaJobSpec {
   readonly callbackUrl?: string;
   /** The API server fills in false. */
   readonly suspend?: boolean;
-  /** Of jobs that wait for the same pool, the higher begins first; the API server fills in 0. */
+  /** The priority among jobs that wait for the same pool: the higher begins first. The API server fills in 0. */
   readonly priority?: number;
   /** The RunnerPool; when there is none, the measured size of the source decides. */
   readonly pool?: string;
@@ -240,7 +240,7 @@ const terminalRules: CelRule[] = [
   },
 ];
 
-/** What the CustomResourceDefinition of MediaJob says. */
+/** The CustomResourceDefinition of MediaJob. */
 export const mediaJobResource: CustomResource = {
   kind: 'MediaJob',
   plural: 'mediajobs',

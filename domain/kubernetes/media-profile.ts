@@ -48,7 +48,7 @@ const statusSchema = z
 /** `status` of a MediaProfile. */
 export type MediaProfileStatus = z.infer<typeof statusSchema>;
 
-/** What the CustomResourceDefinition of MediaProfile says. */
+/** The CustomResourceDefinition of MediaProfile. */
 export const mediaProfileResource: CustomResource = {
   kind: 'MediaProfile',
   plural: 'mediaprofiles',
@@ -94,7 +94,7 @@ function fieldOf(pointer: string): string {
   return pointer === '/name' ? 'metadata.name' : `spec${pointer.replaceAll('/', '.')}`;
 }
 
-/** What a status shows of a profile. */
+/** The part of a profile that a status shows. */
 export function outlineOf(profile: NamedProfile): Pick<MediaProfileStatus, 'digest' | 'rungs' | 'codecs'> {
   const used = new Set(profile.ladder.map(({ codec = 'h264' }) => codec));
   return {

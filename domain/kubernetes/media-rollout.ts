@@ -41,7 +41,7 @@ const statusSchema = z
 /** `status` of a MediaRollout. */
 export type MediaRolloutStatus = z.infer<typeof statusSchema>;
 
-/** What the CustomResourceDefinition of MediaRollout says. */
+/** The CustomResourceDefinition of MediaRollout. */
 export const mediaRolloutResource: CustomResource = {
   kind: 'MediaRollout',
   plural: 'mediarollouts',
@@ -64,7 +64,7 @@ export const mediaRolloutResource: CustomResource = {
   rules: [],
 };
 
-/** What a MediaRollout asks for. */
+/** A MediaRollout's request. */
 export interface ReadRollout {
   readonly spec: RolloutSpec;
   readonly isPaused: boolean;
@@ -79,7 +79,7 @@ export function readMediaRollout(given: MediaRolloutSpec): ReadRollout | { reado
   return { faults: faultsOf(error).map(({ pointer, detail }) => `spec${pointer.replaceAll('/', '.')}: ${detail}`) };
 }
 
-/** What a status shows of a rollout. */
+/** The part of a rollout that a status shows. */
 export function outlineOfRollout(rollout: Pick<Rollout, 'status' | 'canary' | 'rest'>): MediaRolloutStatus {
   const total = totalOf(rollout);
   const score = meanScore(total.scoreSum, total.scored);

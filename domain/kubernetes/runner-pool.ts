@@ -137,7 +137,7 @@ export type RunnerPoolSpec = z.infer<typeof runnerPoolSpecSchema>;
 /** `status` of a RunnerPool. */
 export type RunnerPoolStatus = z.infer<typeof statusSchema>;
 
-/** What the CustomResourceDefinition of RunnerPool says. */
+/** The CustomResourceDefinition of RunnerPool. */
 export const runnerPoolResource: CustomResource = {
   kind: 'RunnerPool',
   plural: 'runnerpools',

@@ -16,7 +16,7 @@ export interface MediaDeletion {
   readonly requestedAt: Date;
   /** The key id of the content key that was destroyed; null without one. */
   readonly kid: string | null;
-  /** Of the objects that were there; null until they were listed. */
+  /** The number of objects that were there; null until they were listed. */
   readonly objects: number | null;
   readonly bytes: number | null;
   /** See `ObjectListDigest`. */
@@ -107,7 +107,7 @@ export function mediaFolders(hash: string): readonly string[] {
   return [`videos/${below}`, `images/${below}`, thumbCacheFolder(hash)];
 }
 
-/** What a CDN must purge of a media: paths below which everything goes; `*` stands for one segment. */
+/** The paths of a media that a CDN must purge, with everything below them; `*` stands for one segment. */
 export function purgePathsOf(hash: string): readonly string[] {
   const images = mediaFolders(hash)
     .slice(0, 2)

@@ -7,7 +7,7 @@ import {
   mediaStatuses,
 } from './media.ts';
 
-/** What a schema makes of an input; its faults as `path: message`. */
+/** The result of a schema for an input, or its faults as `path: message`. */
 function read(schema: typeof mediaChangeSchema | typeof mediaListQuerySchema, input: unknown) {
   const result = schema.safeParse(input);
   return result.success ? result.data : result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);

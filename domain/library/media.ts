@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
 import { playbackModes } from '../media/playback.ts';
 
-/** What is kept of a media itself; everything else follows from its jobs. */
+/** The record of a media itself; everything else follows from its jobs. */
 export interface Media {
   readonly hash: string;
   readonly createdAt: Date;
@@ -11,7 +11,10 @@ export interface Media {
   readonly expiresAt: Date | null;
   /** While true, neither a request nor a time deletes anything of it. */
   readonly legalHold: boolean;
-  /** Of the objects that the results of its jobs name, as each job ended; chunks that jobs share count for each. */
+  /**
+   * The size of the objects that the results of its jobs name, as each job ended; chunks that jobs share count for
+   * each.
+   */
   readonly bytes: number;
   readonly objects: number;
 }

@@ -2,7 +2,7 @@
 // headers, as a dictionary of structured fields (RFC 8941). Anybody can send anything, so the length is bounded, one
 // pass reads it, and a value that no player can mean is as good as none. Keys of version 2 are read where they exist.
 
-/** What a request asks for, by the key `ot`. */
+/** The kinds of objects that a request asks for, by the key `ot`. */
 export const playbackObjects = [
   'manifest',
   'audio',
@@ -38,7 +38,7 @@ export interface PlayerState {
   readonly isStartup: boolean;
   readonly bufferMs: number | null;
   readonly throughputKbps: number | null;
-  /** Of the rung that the object belongs to. */
+  /** The bitrate of the rung that the object belongs to. */
   readonly bitrateKbps: number | null;
   /** From the wish to play to the first frame; version 2, once for each session. */
   readonly startDelayMs: number | null;
@@ -55,7 +55,7 @@ const headerNames = ['cmcd-object', 'cmcd-request', 'cmcd-session', 'cmcd-status
 /** The headers of a request by their names in lower case. */
 export type CmcdHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What a request says of its player; null where that is nothing, or no CMCD. */
+/** Reads the state of a request's player; null where it says nothing, or what it says is no CMCD. */
 export function readCmcd(url: string, headers: CmcdHeaders): PlayerState | null {
   const text = queryText(url) ?? headerText(headers);
   return text === null || text.length > cmcdLengthMax ? null : readDictionary(text);

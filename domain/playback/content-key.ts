@@ -9,7 +9,7 @@ import { z } from 'zod';
 const envelopeSchema = z.object({ v: z.literal(1), kek_id: z.string(), nonce: z.string(), ciphertext: z.string() });
 export type ContentKeyEnvelope = z.infer<typeof envelopeSchema>;
 
-/** What a content key belongs to: the media's hash, and the KID as 32 hex characters. */
+/** The owner of a content key: the media's hash, and the KID as 32 hex characters. */
 export interface ContentKeyOwner {
   readonly hash: string;
   readonly kid: string;

@@ -32,8 +32,8 @@ export function readStreamPath(encoded: string): StreamPath {
 }
 
 /**
- * What playlists and the DASH manifest name by relative paths. Some players resolve these against the address that they
- * requested and not against the one that they were redirected to.
+ * The folders that playlists and the DASH manifest name by relative paths. Some players resolve these against the
+ * address that they requested and not against the one that they were redirected to.
  */
 const aliasFolders = ['video', 'audio', 'text', 'storyboard'];
 

@@ -37,7 +37,7 @@ const thumbQuery = z.strictObject({
   /** Unix seconds; once it is past the address answers 403. */
   exp: written(z.int()),
 });
-/** What a thumb address asks for: sizes in pixels, quality 1–100. */
+/** The query of a thumb address: sizes in pixels, quality 1–100. */
 export type ThumbQuery = z.output<typeof thumbQuery>;
 
 /** An image and how it is shown, as numbers; what `thumbQuery` is to an address. */
@@ -140,7 +140,7 @@ export function thumbSecretsOf(given: readonly string[], keyTokenSecret: string)
 
 export type ThumbFormat = 'webp' | 'jpg' | 'png' | 'avif';
 
-/** What is made of an image: the same for equal requests, so that equal work is done once. */
+/** The result that is made of an image: the same for equal requests, so that equal work is done once. */
 export interface ThumbVariant {
   readonly key: string;
   readonly width: number | null;

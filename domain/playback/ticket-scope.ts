@@ -3,7 +3,7 @@ import { elementsOf, parseXml, replaceElements, writeXml, type XmlElement } from
 // What a ticket opens of a media. One rule by path decides what is listed and what is served, so that a server at the
 // edge can decide it too, without a look at the media.
 
-/** What a ticket is limited to. */
+/** The limit of a ticket. */
 export interface TicketScope {
   /** Without video, storyboard and preview. */
   readonly isAudioOnly: boolean;

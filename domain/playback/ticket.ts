@@ -10,7 +10,7 @@ import { readScope, type TicketScope } from './ticket-scope.ts';
  * function over `kid`.
  */
 
-/** What a ticket says. */
+/** The content of a ticket. */
 export interface StreamTicket {
   /** Unix seconds from which on it is refused. */
   readonly exp: number;
@@ -20,7 +20,7 @@ export interface StreamTicket {
   readonly scope: TicketScope | null;
 }
 
-/** What a ticket is made of; the scope as it is written. */
+/** The input of a new ticket, with the scope as text. */
 export interface NewTicket {
   readonly hash: string;
   readonly exp: number;

@@ -6,11 +6,11 @@ export interface FoundMedia {
   readonly hash: string;
   readonly legalHold: boolean;
   readonly isDeleted: boolean;
-  /** Of the stream that is played; null without one whose objects are there. */
+  /** The stream that is played; null without one whose objects are there. */
   readonly stream: {
     readonly jobId: string;
     readonly rev: string;
-    /** Of the profile that made it. */
+    /** The profile that made it. */
     readonly profile: string;
     readonly madeAt: Date;
     /** Null: of a version that recorded none. */

@@ -114,7 +114,7 @@ export const rolloutRequestSchema = z.strictObject({
     .describe('Made first; what fails its gate is rolled back.')
     .meta({ examples: [{ share: 0.02, max_failure_share: 0.05, max_bytes_ratio: 0.9, min_score: 88 }] }),
 });
-/** What a rollout is asked to do, with its defaults. */
+/** The request of a rollout, with its defaults filled in. */
 export type RolloutSpec = z.output<typeof rolloutRequestSchema>;
 export type CanaryGate = NonNullable<RolloutSpec['canary']>;
 
@@ -131,9 +131,9 @@ export interface GateVerdict {
   readonly failures: readonly string[];
 }
 
-/** What came of a group of items: the canary, or the rest. */
+/** The outcome of a group of items: the canary, or the rest. */
 export interface RolloutCounts extends Readonly<Record<ItemStatus, number>> {
-  /** Of items that were made and whose sizes are known before and after. */
+  /** The bytes of the items that were made and whose sizes are known before and after. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
   /** Items whose new stream has a score, and its sum. */
@@ -157,7 +157,7 @@ export interface Rollout {
   readonly isPaused: boolean;
   /** Why it is being, or was, rolled back or cancelled; for people. */
   readonly reason: string | null;
-  /** Of the canary, once it was decided. */
+  /** The verdict on the canary, once it was decided. */
   readonly verdict: GateVerdict | null;
   /** Whether every media was looked at. */
   readonly isPlanned: boolean;

@@ -46,13 +46,13 @@ export interface Upload {
   readonly sizeBytes: number;
   readonly partSizeBytes: number;
   readonly contentType: string | null;
-  /** Of the whole, in lower-case hex, where the caller announced it. */
+  /** The digest of the whole file, in lower-case hex, where the caller announced it. */
   readonly sha256: string | null;
   /** The store's name for the parts; null until the store has given one. */
   readonly multipartId: string | null;
   readonly status: UploadStatus;
   readonly reason: UploadReason | null;
-  /** Of the object, once completed. */
+  /** The ETag of the object, once completed. */
   readonly etag: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;

@@ -1,8 +1,8 @@
 import { retryAfterMs } from '../retry-after.ts';
 
 /**
- * What follows an attempt to deliver a webhook (C21.9 to C21.13): any 2xx is success, 410 ends it, everything else, a
- * redirect too, is tried again while attempts are left.
+ * The next step after an attempt to deliver a webhook (C21.9 to C21.13): any 2xx is success, 410 ends it, everything
+ * else, a redirect too, is tried again while attempts are left.
  */
 export type DeliveryVerdict = 'sent' | 'failed' | { readonly inMs: number };
 

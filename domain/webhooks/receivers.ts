@@ -25,7 +25,7 @@ const siteMax = (notAnsweringMax * 3) / 4;
 /** An answer that takes longer holds up a request as a receiver does that hangs. */
 const slowMs = 5_000;
 const pause = { baseMs: 1_000, maxMs: 60_000 };
-/** Of more hosts than this, those that were heard of longest ago are unknown again. */
+/** The number of hosts that are remembered; beyond it the least recently used are forgotten. */
 const hostsMax = 10_000;
 
 type Standing = keyof typeof perHostMax;
@@ -80,7 +80,7 @@ export class Receivers {
     return allotted;
   }
 
-  /** What is known of a host from an earlier attempt, as when the sender starts; later attempts say more. */
+  /** Records how a host did in an earlier attempt, as when the sender starts; later attempts count for more. */
   learn(host: string, { isAnswered, durationMs }: Pick<EndedRequest, 'isAnswered' | 'durationMs'>): void {
     if (this.#receivers.has(host)) return;
     this.#receivers.set(host, { ...stranger, standing: isAnswered && durationMs < slowMs ? 'answering' : 'failing' });

@@ -5,7 +5,7 @@ interface Sent {
   readonly body: string;
   /** Stable for the event, the same at every attempt. */
   readonly eventId: string;
-  /** Of this attempt, Unix seconds. */
+  /** The time of this attempt, in Unix seconds. */
   readonly timestampSec: number;
 }
 
