@@ -2,7 +2,7 @@ import { languageTag } from './languages.ts';
 import { trackName, uniqueNames } from './track-names.ts';
 import { audioTrackIds } from './tracks.ts';
 
-/** What an audio track is for; `main` is the default track. */
+/** The purposes of an audio track; `main` is the default track. */
 export const audioRoles = ['main', 'alternate', 'description', 'commentary', 'dub'] as const;
 export type AudioRole = (typeof audioRoles)[number];
 
@@ -27,7 +27,7 @@ export interface AudioSource {
 export interface AudioPlan {
   readonly id: string;
   readonly streamIndex: number;
-  /** Of the source. */
+  /** The number of channels in the source. */
   readonly channels: number;
   readonly channelLayout: string | null;
   /** Stereo, or 5.1. */

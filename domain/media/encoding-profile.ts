@@ -8,7 +8,7 @@ export interface EncodingProfile {
   readonly rungs: readonly { readonly codec: VideoCodec; readonly shortSide: number; readonly bitrateMax: number }[];
   /** The most that the rung that is listed first may have. */
   readonly firstBitrate: number;
-  /** Of H.264. */
+  /** The CRF of H.264. */
   readonly crf: number;
   readonly preset: (typeof x264Presets)[number];
   readonly hevc: { readonly crf: number; readonly preset: (typeof x264Presets)[number] };
@@ -28,7 +28,7 @@ export interface EncodingProfile {
   readonly audio: {
     readonly bitrate: number;
     readonly sampleRate: number;
-    /** Of the source, without 5.1 tracks beside them. */
+    /** The most tracks of the source that are encoded, 5.1 tracks beside them not counted. */
     readonly tracksMax: number;
     /** Null: as in the source. */
     readonly loudnessLufs: number | null;
@@ -36,7 +36,7 @@ export interface EncodingProfile {
   };
 }
 
-/** What the runner works by: a profile, and what is the same in all. */
+/** The settings that the runner works by: a profile, and what is the same in all. */
 export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
   return {
     rungs: profile.ladder.map(({ codec = 'h264', short_side, bitrate }) => ({

@@ -10,7 +10,7 @@ export interface Grid {
   readonly segmentFrames: number;
 }
 
-/** What a profile says of the grid. */
+/** The settings of a profile that decide the grid. */
 interface GridSettings {
   readonly gopSec: number;
   readonly gopsPerSegment: number;

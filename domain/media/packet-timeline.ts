@@ -1,4 +1,4 @@
-/** What the packets of a source add up to; times in seconds from the start of the file. */
+/** The sums over the packets of a source; times in seconds from the start of the file. */
 export interface PacketTotals {
   /** Video packets, and all packets. */
   readonly frames: number;

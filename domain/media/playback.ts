@@ -9,5 +9,5 @@ export interface Playback {
   readonly generation: number;
 }
 
-/** Of a media about which nobody has decided anything. */
+/** The playback of a media about which nobody has decided anything. */
 export const openPlayback: Playback = { mode: 'open', generation: 0 };

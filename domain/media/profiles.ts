@@ -231,7 +231,7 @@ export const writtenSchema = documentSchema.refine(({ hdr, watermark }) => hdr !
   when: isObject,
 });
 
-/** What has to be right of a document for its rules to be looked at. */
+/** The least that must be right in a document before its rules are looked at. */
 const rulesShape = z.object({ profiles: z.record(z.string(), z.unknown()), rules: z.array(z.looseObject({})) });
 
 /** `MEDIA_PROFILES`: profiles by name, beside or instead of the built-in ones, and which source gets which. */

@@ -9,7 +9,7 @@ const qualityMeasures = ['vmaf', 'ssim'] as const;
 /** VMAF is from 0 to 100, SSIM from 0 to 1. */
 export type QualityMeasure = (typeof qualityMeasures)[number];
 
-/** What a profile wants of each rung. */
+/** The quality that a profile asks of each rung. */
 export interface QualityTarget {
   readonly measure: QualityMeasure;
   readonly score: number;
@@ -187,7 +187,7 @@ const rawBytesMax = 2 * 1024 ** 3;
 export function samplePlaces(video: {
   readonly frames: number;
   readonly grid: Pick<Grid, 'gopFrames'>;
-  /** Of all rungs together. */
+  /** The pixels of all rungs together. */
   readonly pixels: number;
 }): number[] {
   const { frames, pixels } = video;

@@ -31,7 +31,7 @@ interface VideoRendition extends FrameSize {
   readonly family: VideoCodec;
   readonly range: VideoRange;
   readonly bandwidth: Bandwidth;
-  /** Of the I-frame playlist. */
+  /** The bandwidth of the I-frame playlist. */
   readonly iframeBandwidth: Bandwidth;
   /** RFC 6381. */
   readonly codec: string;
@@ -88,7 +88,7 @@ export function revisionMaster(contents: MasterContents): string {
 /** By whose name this service's own data stands in a master playlist (RFC 8216, section 4.3.4.4). */
 const chaptersDataId = 'io.reelwright.chapters';
 
-/** What a player may load before it chooses a variant: the key, and the chapters. */
+/** The lines that a player may load before it chooses a variant: the key and the chapters. */
 function sessionLines({ keyEndpoint, hasChapters }: MasterContents): string[] {
   const key = `#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="${keyEndpoint}",KEYFORMAT="identity"`;
   const chapters = `#EXT-X-SESSION-DATA:DATA-ID="${chaptersDataId}",URI="${chaptersPath}",FORMAT=RAW`;
@@ -165,7 +165,7 @@ function hasScores(all: readonly VideoRendition[]): boolean {
 interface AudioGroup {
   readonly id: string;
   readonly tracks: readonly AudioRendition[];
-  /** Of the largest track. */
+  /** The bandwidth of the largest track. */
   readonly bandwidth: Bandwidth;
   readonly codecs: readonly string[];
 }

@@ -2,13 +2,13 @@ import { encodingProfileOf } from './encoding-profile.ts';
 import { inListingOrder, planLadder, type Rung, type VideoRange } from './ladder.ts';
 import { type ProfileDocument, videoCodecs } from './profiles.ts';
 
-/** What a profile would make of a source, if runners can encode each of its codecs. */
+/** The stream that a profile would make of a source, if runners can encode each of its codecs. */
 export interface StreamOutline {
   /** From small to large in each codec, H.264 first; `bytesMax` by the cap of its bitrate. */
   readonly rungs: readonly (Rung & { readonly bytesMax: number; readonly isFirst: boolean })[];
   /** One stereo track. */
   readonly audio: { readonly bitrate: number; readonly bytesMax: number };
-  /** Of all rungs and one stereo track. */
+  /** The size of all rungs and one stereo track. */
   readonly bytesMax: number;
 }
 

@@ -29,7 +29,7 @@ export interface SubtitlePlan {
   readonly isHearingImpaired: boolean;
 }
 
-/** What menus call captions without a title and a language: the name of their channel. */
+/** The name in menus of captions without a title and a language: that of their channel. */
 const captionsName = 'CC1';
 
 /** More are left out, with a warning. */

@@ -5,7 +5,7 @@ import type { WrittenTask } from './task.ts';
 import { type UnitKind, unitKindRow } from './unit.ts';
 
 /**
- * What each step may know: the one place for both executors.
+ * The rights of each step, in one place for both executors.
  *
  * `fetch` can read the bucket of the unit's input, `publish` can write the media bucket and has the content key, and
  * `process`, which decodes untrusted bytes, has no credential and no key. `all` never has a content key.
@@ -41,7 +41,7 @@ interface StepInput {
   readonly task: WrittenTask | null;
   /** The folder that the steps share. */
   readonly workspace: string;
-  /** What every step is given: where tools are found, `LOG_LEVEL` and the like. No secret. */
+  /** The settings that every step is given: where tools are found, `LOG_LEVEL` and the like. No secret. */
   readonly base: Readonly<Record<string, string>>;
   /** Settings of the two stores; credentials too where a step is given them by value. */
   readonly storage: {

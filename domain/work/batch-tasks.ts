@@ -17,7 +17,7 @@ const taskRequestSchema = z.strictObject({
     .strictObject({
       job_id: z.uuid(),
       attempt: z.int().positive(),
-      /** What the process of a single task would have ended with (domain/exit-codes.ts). */
+      /** The exit code that the process of a single task would have ended with (domain/exit-codes.ts). */
       exit_code: z.int().min(0).max(255),
       error: jobErrorSchema.nullable(),
       steps: stepRunsSchema.optional(),
@@ -29,7 +29,7 @@ const taskRequestSchema = z.strictObject({
 export type TaskRequest = z.infer<typeof taskRequestSchema>;
 /** How a task ended. */
 export type EndedTask = NonNullable<TaskRequest['ended']>;
-/** What the runner reported at its end. */
+/** The runner's report at the end of a task. */
 export type TaskResult = Pick<EndedTask, 'error' | 'steps'>;
 
 /** Reads a request; null for anything else. */

@@ -6,8 +6,8 @@ import type { Job } from '../jobs/job.ts';
 export const batchTypes = jobTypeNames.filter((type) => unitKindRow(jobTypeRow(type).firstUnit).sharesRunner);
 
 /**
- * What the row of a waiting job has in these columns when a batch may take it: what follows a failed or interrupted
- * attempt, was given a pool or goes before others runs by itself. The statements of Postgres derive from it too.
+ * The columns of a waiting job that a batch may take: what follows a failed or interrupted attempt, was given a pool or
+ * goes before others has a run to itself. The statements of Postgres derive from it too.
  */
 export const batchable = { attempt: 1, queue: 'default', pool: null, priority: 0 } as const satisfies Partial<Job>;
 

@@ -1,8 +1,8 @@
 const hourMs = 3_600_000;
 
 /**
- * What happens later or again, by its kind, the labels of `svc_due_work`: work that has been due for longer than this
- * is late, and an alert fires. `platform/postgres/due-kinds.ts` says which rows are meant.
+ * The work that happens later or again, by its kind, the labels of `svc_due_work`: work that has been due for longer
+ * than this is late, and an alert fires. `platform/postgres/due-kinds.ts` says which rows are meant.
  */
 export const lateAfterMs = {
   cleanup: 3 * hourMs,

@@ -26,7 +26,7 @@ export const splitShape = z.strictObject({
   /** The number of frames of each chunk. */
   chunk_frames: z.array(z.int().positive().max(framesMax)).min(1).max(chunksMax),
 });
-/** What a job's source was split into (`splitKey`). */
+/** The pieces that a job's source was split into (`splitKey`). */
 export type Split = z.infer<typeof splitShape>;
 
 /** The largest document of a split, in bytes: ten digits for each chunk. */

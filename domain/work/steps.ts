@@ -4,7 +4,7 @@ export type Step = (typeof steps)[number];
 /** A step as a program runs it; `all`: every step in one process. */
 export type StepName = Step | 'all';
 
-/** What a step's process gets by environment variable. Everything else of the parent's environment is left out. */
+/** The environment variables of a step's process. Everything else of the parent's environment is left out. */
 export const runnerVariables = {
   /** The task document, JSON. */
   task: 'RUNNER_TASK',

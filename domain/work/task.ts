@@ -53,7 +53,7 @@ export type WrittenTask = Omit<Task, 'unit'> & { readonly unit: Unit | ChunkUnit
 interface TaskInput {
   readonly job: Job;
   readonly unit: Unit | ChunkUnits;
-  /** What the source was split into; null before. */
+  /** The pieces that the source was split into; null before. */
   readonly split: Pick<Split, 'rev'> | null;
   /** `MAX_FILE_SIZE`, in bytes. */
   readonly maxFileSizeBytes: number;

@@ -23,7 +23,7 @@ export const stepRunSchema = z.object({
 });
 export type StepRun = z.infer<typeof stepRunSchema>;
 
-/** What a runner says of the steps that it ran. */
+/** A runner's report of the steps that it ran. */
 export const stepRunsSchema = z.array(stepRunSchema).max(steps.length);
 
 /** A run of a unit, in the fields of the answer. */
@@ -44,9 +44,9 @@ export const unitRunSchema = z.object({
 });
 export type UnitRun = z.infer<typeof unitRunSchema>;
 
-/** What an attempt took. */
+/** The cost of an attempt. */
 export interface AttemptWork {
-  /** Of all units, of the steps where it is known; null: of none. */
+  /** The processor time of all units, of the steps where it is known; null where it is known of none. */
   readonly processor_ms: number | null;
   /** The first of them, in the order of their starts. */
   readonly units: readonly UnitRun[];
@@ -56,7 +56,7 @@ export interface AttemptWork {
 /** The units of an attempt that are recorded one by one: in a long video the first 200 of its chunks. */
 export const unitsListedMax = 200;
 
-/** What an attempt took that ran these units. */
+/** The cost of an attempt that ran these units. */
 export function workOf(units: readonly UnitRun[]): AttemptWork {
   const startOf = ({ steps: [first] }: UnitRun) => first?.started_at ?? '';
   const inOrder = units.toSorted((a, b) => Date.parse(startOf(a)) - Date.parse(startOf(b)));

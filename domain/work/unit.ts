@@ -15,7 +15,7 @@ import type { StepName } from './steps.ts';
  * Everything that depends on the kind of a unit is a column here. Code asks for the column and never for the kind.
  */
 
-/** What `fetch` copies into the workspace. */
+/** The object that `fetch` copies into the workspace. */
 export type UnitInput = 'source' | 'chunk_source' | 'nothing';
 
 /** A row of the table of unit kinds. */

@@ -22,7 +22,7 @@ export function parseServedTask(line: string): ServedTask {
 
 const taskEndSchema = z.strictObject({
   type: z.literal('end'),
-  /** What the process of a single task would have ended with (domain/exit-codes.ts). */
+  /** The exit code that the process of a single task would have ended with (domain/exit-codes.ts). */
   exit_code: z.int(),
   /** The runner's resident memory after the task. */
   rss_bytes: z.int().nonnegative(),
