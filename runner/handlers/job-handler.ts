@@ -30,7 +30,7 @@ export interface Product<T extends JobType = JobType> {
   readonly published?: readonly ManifestObject[];
 }
 
-/** What a unit hands to the units that follow it. */
+/** The product that a unit hands to the units that follow it. */
 export interface WorkProduct {
   /** Written first: what leads from the job to the objects, so that they are found when no more is written. */
   readonly announcements?: readonly WorkDocument[];

@@ -9,7 +9,7 @@ export interface ProbedAudio extends AudioSource {
   readonly endSec: number | null;
 }
 
-/** What ffmpeg, like players, takes channels for whose layout is not stated, by their number. */
+/** The layouts that ffmpeg, like players, assumes for channels whose layout is not stated, by their number. */
 const assumedLayouts: Readonly<Record<number, string>> = {
   3: '2.1',
   4: '4.0',

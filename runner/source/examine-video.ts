@@ -36,7 +36,7 @@ export interface VideoSource {
   readonly startSec: number;
   readonly video: ProbedVideo & {
     readonly endSec: number;
-    /** Of the stream, and of the source by the times of its frames. */
+    /** The frame rate of the stream, and that of the source by the times of its frames. */
     readonly rate: Rational;
     readonly sourceRate: Rational;
     /** Added to the time of every frame, so that it lies at a place of the stream's grid. */
@@ -61,7 +61,7 @@ export interface VideoSource {
 
 /** Lengths by the headers, in seconds from the start of the file, which may be wrong; null where they state none. */
 export interface StatedLength {
-  /** Of the video, and of everything together. */
+  /** The length of the video, and of everything together. */
   readonly videoSec: number | null;
   readonly fileSec: number | null;
 }
@@ -154,7 +154,7 @@ async function sampleVideo(
   return { times, fieldOrder };
 }
 
-/** What to add to the times of the decoded frames (`VideoSource.video.shiftSec`). */
+/** The shift to add to the times of the decoded frames (`VideoSource.video.shiftSec`). */
 async function shiftOf(
   { runs, first }: FrameTimes,
   { startSec, rate, video: { streamIndex } }: { startSec: number; rate: Rational; video: ProbedVideo },

@@ -45,7 +45,7 @@ const chapterSchema = z.object({
   tags: z.record(z.string(), z.string()).default({}),
 });
 
-/** Of a transport stream: a channel. */
+/** A program of a transport stream: a channel. */
 const programSchema = z.object({ streams: z.array(z.object({ index: z.int() })).default([]) });
 
 const documentSchema = z.object({

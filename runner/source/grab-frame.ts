@@ -40,7 +40,7 @@ export async function grabFrameAt(
 interface Grabs {
   /** Ascending; what lies between them is decoded. */
   readonly timesSec: readonly [number, ...number[]];
-  /** What the files are called; other frames of the same name are overwritten. */
+  /** The name of the files; other frames of the same name are overwritten. */
   readonly name: string;
 }
 

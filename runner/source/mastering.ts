@@ -5,7 +5,7 @@ import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 
 type Pair = readonly [number, number];
 
-/** What HDR says of itself; a source may have either alone. */
+/** The metadata of HDR; a source may have either part without the other. */
 export interface Mastering {
   readonly display: MasteringDisplay | null;
   /** The brightest pixel and the brightest average of a frame, in cd/m² (CTA-861.3); 0 is unknown. */

@@ -7,12 +7,12 @@ import { type FfprobeDocument, type FfprobeStream, lengthOf, secondsOf } from '.
 import { readSubtitleStreams } from './subtitle-streams.ts';
 import { chooseVideo, isAttachedPicture, movingStreams, type VideoExtents } from './video-choice.ts';
 
-/** What the headers of a source state, whatever streams it has. */
+/** The statements of a source's headers, whatever streams it has. */
 export interface ProbedStreams {
   readonly container: string;
   /** When the file begins, in seconds of its own timestamps; ffmpeg counts from there. */
   readonly startSec: number;
-  /** Of the whole file, in seconds; null when no header states it. */
+  /** The length of the whole file, in seconds; null when no header states it. */
   readonly durationSec: number | null;
   /** The stream to show, as ffprobe describes it; null in an audio-only source. See `readVideoStream`. */
   readonly video: FfprobeStream | null;

@@ -1,7 +1,7 @@
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { FfprobeDocument, FfprobeStream } from './ffprobe-document.ts';
 
-/** What the packets of a video stream add up to: their number, and the time from the first to the last in seconds. */
+/** The sums over the packets of a video stream: their number, and the time from the first to the last in seconds. */
 interface VideoExtent {
   readonly frames: number;
   readonly lengthSec: number;

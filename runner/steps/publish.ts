@@ -165,7 +165,7 @@ async function upload({ key, path }: PublishedFile, { media, signal }: UploadCon
   return { key, size, sha256 };
 }
 
-/** What `upload` will store. */
+/** Describes a file that `upload` will store. */
 async function describeFile({ key, path }: PublishedFile): Promise<ManifestObject> {
   await using file = await openPlainFile(path);
   return { key, size: (await file.stat()).size, sha256: await digestOf(file) };

@@ -19,7 +19,7 @@ import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
 import type { Reporter } from '../reports/reporter.ts';
 
-/** What a runner's process has for every task. */
+/** The equipment of a runner's process, the same for every task. */
 export interface RunnerProcess {
   readonly env: Environment;
   readonly log: Logger;

@@ -53,7 +53,7 @@ export function codecsOf({ encoders }: Abilities): VideoCodec[] {
   return videoCodecs.filter((codec) => encoders.has(encodersOf[codec]));
 }
 
-/** What is missing, one line each; with `isOwnImage`, tone mapping is required too. */
+/** Lists what is missing, one line each; with `isOwnImage`, tone mapping is required too. */
 export function missingAbilities(abilities: Abilities, { isOwnImage }: { readonly isOwnImage: boolean }): string[] {
   const filters = [...required.filters, ...(isOwnImage ? toneMapping : [])];
   return [

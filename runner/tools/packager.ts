@@ -14,7 +14,7 @@ export interface PackagedTrack {
   readonly input: string;
   /** RFC 5646; null where the source states none. */
   readonly language: string | null;
-  /** What a track of audio or text is for, by the names of DASH. */
+  /** The purpose of a track of audio or text, by the names of DASH. */
   readonly role: AudioRole | 'forced-subtitle' | 'caption' | 'subtitle' | null;
 }
 

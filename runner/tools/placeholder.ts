@@ -7,7 +7,7 @@ const sideMax = 32;
 /** Waves along the longer and the shorter side. */
 const waves = [4, 3] as const;
 
-/** What a page shows until the image is there; transparent pixels are white. */
+/** The placeholder that a page shows until the image is there; transparent pixels are white. */
 export async function placeholderOf(image: Sharp): Promise<Placeholder> {
   const small = image
     .clone()

@@ -15,7 +15,7 @@ const says = (message: string, exitCode: number) => ({
 });
 const refused = (message: string) => says(message, 1);
 const unwritten = says('Error closing file a.mp4: No space left on device', 0);
-/** What ffmpeg prints of a source whose tags are `text`. */
+/** The output of ffmpeg about a source whose tags are `text`. */
 const tagged = (text: string) =>
   `Input #0, mov, from 'source':\n  Metadata:\n    title           : ${text}\n                    : ${text}\n  Stream #0:0(${text}): Audio: aac`;
 const outOfMemory = refused('source: Cannot allocate memory');

@@ -14,7 +14,7 @@ export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
  */
 export const widePrimaries = ['bt2020', 'smpte431', 'smpte432'] as const;
 
-/** What the filters need to know of a frame. */
+/** The properties of a frame that the filters need to know. */
 export interface FrameFormat {
   /** The kind of HDR to map to SDR; null for SDR, and where this ffmpeg cannot map it. */
   readonly toneMap: 'pq' | 'hlg' | null;

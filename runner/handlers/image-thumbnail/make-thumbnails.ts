@@ -10,7 +10,7 @@ import { encodeAs } from '../../tools/images.ts';
 import { placeholderOf } from '../../tools/placeholder.ts';
 import { inCascade, planOutputs } from './plan.ts';
 
-/** Of an image that is decoded in WebAssembly, on a slow machine. */
+/** The time limit of an image that is decoded in WebAssembly, on a slow machine. */
 const decodeTimeoutMs = 5 * 60_000;
 
 /**

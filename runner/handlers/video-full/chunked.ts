@@ -12,7 +12,7 @@ import { imagesOf, outcomeOf } from './stages.ts';
  * which `finish` writes, or the end of the attempt where the encode fails.
  */
 
-/** What `split` publishes: the images, and what `split` of a `video:transcode` does. */
+/** Publishes the output of `split`: the images, and what `split` of a `video:transcode` publishes. */
 export async function publishFullSplit(
   { plan, ...made }: Parameters<typeof imagesOf>[0] & { readonly plan: EncodePlan },
   context: PublishContext<'video:full'>,

@@ -21,7 +21,7 @@ import {
 } from './stages.ts';
 
 const wholeSchema = imagesMadeSchema.extend({ transcode: stageSchema(encodedSchema) });
-/** What `process` of the first unit made: cover, preview, and the stream or the plan of its chunked encode. */
+/** The product of `process` of the first unit: cover, preview, and the stream or the plan of its chunked encode. */
 const firstMadeSchema = z.union([imagesMadeSchema.extend({ plan: encodePlanSchema }), wholeSchema]);
 
 /** `video:full`: cover, preview and transcode of one source, which is downloaded and examined once. */

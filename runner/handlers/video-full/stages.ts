@@ -20,7 +20,7 @@ export function stageSchema<S extends z.ZodType>(made: S) {
   return z.union([z.object({ made, error: z.null() }), z.object({ made: z.null(), error: jobErrorSchema })]);
 }
 
-/** What the stages made whose output is one image each. */
+/** The products of the stages whose output is one image each. */
 export const imagesMadeSchema = z.object({
   cover: stageSchema(coverMadeSchema),
   preview: stageSchema(previewMadeSchema),

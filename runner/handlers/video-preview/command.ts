@@ -33,7 +33,7 @@ const lastFilters = {
   gif: `split[colours][frames];[colours]${makePalette}[palette];[frames][palette]${applyPalette}`,
 } as const satisfies Record<PreviewFormat, string>;
 
-/** Of frames that wait in memory for their palette. */
+/** The limit for frames that wait in memory for their palette. */
 const waitingBytesMax = 256 * 1024 * 1024;
 
 /** Whether so many or so large frames would wait for their palette that it is made first, by a decode of its own. */

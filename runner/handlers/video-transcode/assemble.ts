@@ -126,7 +126,9 @@ function masterOf(
   return revisionMaster({ video, audio, text: encoded.text, rate: encoded.grid.rate, hasChapters, ...shared });
 }
 
-/** What the DASH manifest says of tracks. Text that was packaged before it was also stored whole stays in segments. */
+/**
+ * The tracks as the DASH manifest lists them. Text that was packaged before it was also stored whole stays in segments.
+ */
 function dashTracksOf({ audio, text }: Pick<Encoded, 'audio' | 'text'>, { sizes }: PackagedTexts) {
   const named = [
     ...audio.map(({ id, name }) => [`audio/${id}`, name] as const),

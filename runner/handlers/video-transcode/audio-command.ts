@@ -5,7 +5,7 @@ import type { VideoSource } from '../../source/examine-video.ts';
 import { chunkInputArgs, fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { type Output, progressArgs, readAlongArgs } from './command.ts';
 
-/** What the audio of a source is read from; `video` is null in an audio-only one. */
+/** The file that the audio of a source is read from; `video` is null in an audio-only one. */
 export type AudioInput = Pick<VideoSource, 'path' | 'audio'> & {
   readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
   /** Whether `steadyAudioCommand` wrote it. */
@@ -16,7 +16,7 @@ interface AudioEncode {
   readonly source: AudioInput;
   /** `gainDb` applies to the whole track. */
   readonly tracks: readonly (Output<AudioPlan> & { readonly gainDb: number })[];
-  /** Of every track: as long as the video, if there is one. */
+  /** The length of every track: that of the video, if there is one. */
   readonly samples: number;
   readonly profile: Pick<EncodingProfile, 'audio'>;
 }

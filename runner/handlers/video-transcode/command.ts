@@ -38,7 +38,7 @@ interface VideoEncode {
   readonly span: Pick<FrameSpan, 'frames' | 'heldFrames'>;
   readonly rungs: readonly MarkedRung[];
   readonly profile: EncodingProfile;
-  /** Of a source that stays HDR. */
+  /** The mastering of a source that stays HDR. */
   readonly mastering: Mastering | null;
   readonly isEncrypted: boolean;
 }
@@ -146,9 +146,9 @@ export function readAlongArgs(streamIndexes: readonly number[]): string[] {
 interface SubtitleExtract {
   readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
   readonly tracks: readonly Output<SubtitlePlan>[];
-  /** Of the video; later cues are left out. */
+  /** The length of the video; later cues are left out. */
   readonly durationSec: number;
-  /** Of their text, where it is not UTF-8. */
+  /** The encoding of their text, where it is not UTF-8. */
   readonly encoding?: string;
 }
 
@@ -196,12 +196,12 @@ export function copyCaptionsCommand(program: string, { source, path }: CaptionsC
 }
 
 interface CaptionsExtract {
-  /** What `copyCaptionsCommand` wrote. */
+  /** The file that `copyCaptionsCommand` wrote. */
   readonly input: string;
-  /** Of the source. */
+  /** The start of the source. */
   readonly startSec: number;
   readonly path: string;
-  /** Of the video; later cues are left out. */
+  /** The length of the video; later cues are left out. */
   readonly durationSec: number;
 }
 

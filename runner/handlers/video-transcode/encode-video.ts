@@ -85,7 +85,7 @@ export class DamageReader {
 }
 
 /**
- * What damaged frames mean for a stream of `frames` frames.
+ * The warnings about damaged frames in a stream of `frames` frames.
  *
  * @throws KnownProblem `corrupt_input` when there are too many
  */

@@ -30,7 +30,7 @@ export interface PlannedStream {
   readonly grid: Grid;
   /** From small to large in each codec. */
   readonly rungs: readonly Rung[];
-  /** Of rungs that keep HDR; null where the source says nothing of it. */
+  /** The mastering of rungs that keep HDR; null where the source says nothing of it. */
   readonly mastering: Mastering | null;
   readonly packets: PacketScan;
   readonly span: FrameSpan;

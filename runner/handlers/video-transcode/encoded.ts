@@ -73,7 +73,7 @@ export const encodedSchema = z.object({
 });
 export type Encoded = z.infer<typeof encodedSchema>;
 
-/** What a rung becomes in the document. */
+/** The entry of a rung in the document. */
 export function videoTrackOf({ id, codec, range, width, height, bitrateMax, quality }: Rung): Encoded['video'][number] {
   const track = { id, codec, range, width, height, bitrateMax };
   return quality === undefined ? track : { ...track, quality };
@@ -82,13 +82,13 @@ export function videoTrackOf({ id, codec, range, width, height, bitrateMax, qual
 /** An encoded track with its loudness; null for silence. */
 export type MeasuredAudio = AudioPlan & { readonly loudness: z.infer<typeof loudnessSchema> | null };
 
-/** What an audio track becomes in the document. */
+/** The entry of an audio track in the document. */
 export function audioTrackOf(track: MeasuredAudio): Encoded['audio'][number] {
   const { id, outputChannels: channels, language, name, role, isDefault, loudness } = track;
   return { id, channels, language, name, role, isDefault, loudness };
 }
 
-/** What a subtitle track becomes in the document. */
+/** The entry of a subtitle track in the document. */
 export function textTrackOf(track: SubtitlePlan): Encoded['text'][number] {
   const { id, language, name, isForced, isHearingImpaired } = track;
   return { id, language, name, isForced, isHearingImpaired };

@@ -15,7 +15,7 @@ type CappedRung = Pick<Rung, 'bitrateMax' | 'quality'>;
 interface RungEncode {
   readonly grid: Grid;
   readonly profile: Encoding;
-  /** Of a source that stays HDR. */
+  /** The mastering of a source that stays HDR. */
   readonly mastering: Mastering | null;
   /** Whether the packager encrypts the stream. */
   readonly isEncrypted: boolean;

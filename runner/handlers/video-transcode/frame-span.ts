@@ -11,7 +11,7 @@ export interface FrameSpan {
   readonly frames: number;
   /** How many of them repeat the last one, for its own duration or while the audio goes on. */
   readonly heldFrames: number;
-  /** Of the source, by its packets. */
+  /** The length of the source, by its packets. */
   readonly durationSec: number;
   readonly missing: Missing;
 }
@@ -90,7 +90,9 @@ function videoEnd(
   return isLastFrame ? statedSec : packetsEndSec;
 }
 
-/** What the packets lack of the stated length. A file that states no length of its video may state its audio's. */
+/**
+ * The length that the packets lack of the stated one. A file that states no length of its video may state its audio's.
+ */
 function missingOf(stated: StatedLength, ends: { readonly videoSec: number; readonly fileSec: number }): Missing {
   const [statedSec, endSec] =
     stated.videoSec === null ? [stated.fileSec ?? 0, ends.fileSec] : [stated.videoSec, ends.videoSec];

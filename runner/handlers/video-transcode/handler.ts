@@ -13,7 +13,7 @@ import { encodeStream, planStream } from './encode.ts';
 import { type Encoded, encodedSchema } from './encoded.ts';
 import { packageStream } from './package.ts';
 
-/** What `process` of the first unit made: a whole stream, or the plan of a chunked encode. */
+/** The product of `process` of the first unit: a whole stream, or the plan of a chunked encode. */
 const firstMadeSchema = z.union([z.object({ plan: encodePlanSchema }), z.object({ stream: encodedSchema })]);
 type FirstMade = z.infer<typeof firstMadeSchema>;
 

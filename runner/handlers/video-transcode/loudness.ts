@@ -9,7 +9,7 @@ import { encodedFile, type MeasuredAudio } from './encoded.ts';
 import { silenceMsMax, undecodable } from './encoder-limits.ts';
 
 const failure = { code: 'internal', message: 'The loudness of a track could not be measured.' } as const;
-/** What ebur128 prints of a track in which no block is louder than the gate of −70 LUFS. */
+/** The value that ebur128 prints of a track in which no block is louder than the gate of −70 LUFS. */
 const gateLufs = -70;
 /** Peaks that a gain may reach, in dB below full scale: EBU R 128 allows −1, and AAC adds a little. */
 const peakDbMax = -1.5;

@@ -69,7 +69,7 @@ export async function packageStream(
 interface TracksToPackage {
   readonly tracks: readonly Omit<PackagedTrack, 'input'>[];
   readonly grid: Grid;
-  /** Of the video, which text is made as long as. */
+  /** The frames of the video, which text is made as long as. */
   readonly frames: number;
   /** See `packageCommand`. */
   readonly chunk?: { readonly firstSegment: number; readonly iv: string };

@@ -11,7 +11,7 @@ import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts'
 
 export interface AudioWork {
   readonly source: AudioInput;
-  /** Of the video, or else of the longest track: every track gets it. */
+  /** The length of the video, or else of the longest track: every track gets it. */
   readonly durationSec: number;
   readonly packets: PacketTotals;
   readonly onFraction: (fraction: number) => void;

@@ -79,7 +79,7 @@ export function storyboardSheets(encoded: Pick<Encoded, 'video' | 'frames' | 'gr
   return sheetNumbers(storyboardOf(encoded).storyboard).map(sheetFile);
 }
 
-/** What refers to a stream's sheets, which have `bytes` bytes: its texts by their paths, and its line elsewhere. */
+/** The references to a stream's sheets, which have `bytes` bytes: its texts by their paths, and its line elsewhere. */
 export function storyboardTexts(
   encoded: Pick<Encoded, 'video' | 'frames' | 'grid'>,
   bytes: number,

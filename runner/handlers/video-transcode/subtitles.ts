@@ -22,7 +22,7 @@ const failure = { code: 'corrupt_input', message: 'The subtitles cannot be decod
 
 interface Extraction {
   readonly source: VideoSource;
-  /** Of the video. */
+  /** The length of the video. */
   readonly durationSec: number;
   readonly timeoutMs: number;
 }
@@ -65,7 +65,7 @@ export async function extractSubtitles(
   return { tracks, warnings };
 }
 
-/** What Windows writes where text is not UTF-8, by the name that ffmpeg knows. */
+/** The encoding that Windows writes where text is not UTF-8, by the name that ffmpeg knows. */
 const otherEncoding = 'CP1252';
 
 /**
@@ -93,7 +93,7 @@ async function readOtherwise(
   return { code: 'subtitles_left_out', message };
 }
 
-/** What ffmpeg prints of a cue that it leaves out. */
+/** The message of ffmpeg about a cue that it leaves out. */
 const unreadCue = 'Invalid UTF-8 in decoded subtitles text';
 
 /** Writes tracks as WebVTT, in one pass, and counts the cues that are not text; null when a track cannot be decoded. */

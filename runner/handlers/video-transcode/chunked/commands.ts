@@ -35,7 +35,7 @@ interface Cuts {
   readonly streamIndex: number;
   /** When the source begins, in seconds of its own timestamps. */
   readonly startSec: number;
-  /** Of neighbouring chunks, in their order; at least one. */
+  /** The cuts of neighbouring chunks, in their order; at least one. */
   readonly cuts: readonly CutOutput[];
 }
 

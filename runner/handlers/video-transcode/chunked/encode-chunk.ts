@@ -15,7 +15,7 @@ import { withMarks } from '../watermark.ts';
 import { encodeChunkCommand } from './commands.ts';
 import { chunkOf, encodePlanSchema } from './plan.ts';
 
-/** What `process` hands to `publish` of a chunk. */
+/** The document that `process` hands to `publish` of a chunk. */
 export const chunkMadeSchema = z.object({ damagedFrames: z.int().nonnegative() });
 export type ChunkMade = z.infer<typeof chunkMadeSchema>;
 

@@ -101,7 +101,7 @@ const asked = {
 };
 type Asked = typeof asked;
 
-/** What names an attempt, or follows from the rest. The key's bytes have a name, the KID. */
+/** The fields that name an attempt, or follow from the rest. The key's bytes have a name, the KID. */
 const others = [
   ...['v', 'job_id', 'attempt', 'type', 'source/bytes_max', 'prefix', 'rev', 'unit', 'part', 'trace'].map(
     (name) => `/context/task/${name}`,

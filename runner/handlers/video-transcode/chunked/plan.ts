@@ -111,7 +111,7 @@ export function chunkedRev(
   return createHash('sha256').update(canonical).digest('hex').slice(0, 16);
 }
 
-/** What identifies the bytes of a source: without an ETag, nothing but this job does. */
+/** The identity of the bytes of a source: without an ETag it is that of this job alone. */
 function sourceOf({ source: { key, etag, size }, job_id: jobId }: Task): Record<string, unknown> {
   return { key, size, version: etag ?? jobId };
 }

@@ -51,8 +51,8 @@ export async function readWork(
 }
 
 /**
- * What `split` publishes: first the job's split document, which names the revision to cleanup, then the segments of
- * audio and text, the sources of the chunks, and last the plan.
+ * Publishes the output of `split`: first the job's split document, which names the revision to cleanup, then the
+ * segments of audio and text, the sources of the chunks, and last the plan.
  */
 export async function publishSplit(
   plan: EncodePlan,
@@ -111,7 +111,7 @@ async function missingSources(
   return missing;
 }
 
-/** What a chunk publishes: its segments, and last its result. */
+/** Publishes the output of a chunk: its segments, and last its result. */
 export async function publishChunk(
   { damagedFrames }: ChunkMade,
   options: JobOptions<'video:transcode'>,
