@@ -6,7 +6,7 @@ import { BatchReconciler, type BatchReconcilerPorts } from './reconcile-batch.ts
 import { BatchTaskServer, type TaskServerPorts } from './task-server.ts';
 import { watchBatches, type WatchBatchesPorts } from './watch-batches.ts';
 
-/** What a leader does with batches needs this. */
+/** The ports that a leader's work on batches needs. */
 export type BatchPorts = BatchesPorts &
   BatchReconcilerPorts &
   TaskServerPorts &
@@ -15,7 +15,7 @@ export type BatchPorts = BatchesPorts &
     readonly taskEndpoint: TaskEndpoint;
   };
 
-/** What a leader does with batches during one term. */
+/** The work on batches that a leader does during one term. */
 export class BatchWork {
   readonly batches: Batches;
   readonly #ports: BatchPorts;

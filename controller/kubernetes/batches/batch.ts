@@ -25,7 +25,7 @@ export function ownerOf(batchId: string): string {
   return `${ownerPrefix}${batchId}`;
 }
 
-/** What the leader knows of a batch. */
+/** The leader's knowledge of a batch. */
 export interface Batch {
   /** UUID. */
   readonly id: string;

@@ -25,7 +25,7 @@ export interface BatchSettings {
   readonly tasksOf: (batchId: string) => { url: string; token: string };
 }
 
-/** What the register of batches needs. */
+/** The ports that the register of batches needs. */
 export interface BatchesPorts extends WaitingImagesPorts {
   readonly jobs: WaitingImagesPorts['jobs'] & Pick<JobStore, 'countClaimed'>;
   readonly queue: Pick<TicketQueue, 'add'>;

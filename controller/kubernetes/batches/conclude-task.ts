@@ -7,7 +7,7 @@ import { concludeAttempt, type ConclusionDependencies } from '#jobs/completion/c
 import { endAttempt } from '#jobs/completion/end-attempt.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 
-/** What the end of a batch's task needs. */
+/** The ports that the end of a batch's task needs. */
 export interface ConcludeTaskPorts extends ConclusionDependencies {
   readonly jobs: ConclusionDependencies['jobs'] & Pick<JobStore, 'find'>;
 }

@@ -19,7 +19,7 @@ import { type Batch, batchPool, ownerOf } from './batch.ts';
 import type { Batches, BatchSettings } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts } from './conclude-task.ts';
 
-/** What reconciling batches needs. */
+/** The ports that reconciling batches needs. */
 export type BatchReconcilerPorts = ConcludeTaskPorts &
   Pick<PlanSettings, 'pendingDeadlineMs'> & {
     readonly client: Pick<KubeClient, 'create' | 'delete'>;
@@ -155,7 +155,7 @@ export class BatchReconciler {
   }
 }
 
-/** What stopping a batch needs. */
+/** The ports that stopping a batch needs. */
 export interface StopBatchPorts {
   readonly client: Pick<KubeClient, 'delete'>;
   readonly caches: Pick<Caches, 'job'>;

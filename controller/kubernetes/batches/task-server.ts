@@ -11,7 +11,7 @@ import { type Batch, ownerOf } from './batch.ts';
 import type { Batches } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts, endOfTask } from './conclude-task.ts';
 
-/** What handing out tasks needs. */
+/** The ports that handing out tasks needs. */
 export type TaskServerPorts = ConcludeTaskPorts & {
   readonly jobs: Pick<JobStore, 'find' | 'claimedUnder'>;
   readonly queue: TicketQueue;

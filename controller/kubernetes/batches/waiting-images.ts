@@ -10,7 +10,7 @@ const emptyMs = 100;
 /** While more wait than are looked at, they are not counted again for this long. */
 const manyMs = 1_000;
 
-/** What reading them needs. */
+/** The ports that reading waiting images needs. */
 export interface WaitingImagesPorts {
   readonly jobs: Pick<JobStore, 'batchableIds' | 'claim' | 'waitsForBatch'>;
   readonly caches: Pick<Caches, 'keyOfJob'>;

@@ -12,7 +12,7 @@ import type { Batches, BatchSettings } from './batches.ts';
 import { concludeTask, type ConcludeTaskPorts } from './conclude-task.ts';
 import { stopBatch, type StopBatchPorts } from './reconcile-batch.ts';
 
-/** What looking after batches needs. */
+/** The ports that looking after batches needs. */
 export type WatchBatchesPorts = StopBatchPorts &
   ConcludeTaskPorts & {
     readonly jobs: Pick<JobStore, 'claimedUnder'>;

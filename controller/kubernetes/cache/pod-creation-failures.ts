@@ -8,7 +8,7 @@ interface CoreEvent extends KubeObject {
   involvedObject?: { name?: string };
   message?: string;
   eventTime?: string | null;
-  /** Of an event that was repeated, the last time. */
+  /** The last time of an event that was repeated. */
   lastTimestamp?: string | null;
   series?: { lastObservedTime?: string } | null;
 }

@@ -5,7 +5,7 @@ import { batchPool } from '../batches/batch.ts';
 import type { Batches } from '../batches/batches.ts';
 import type { Term } from './term.ts';
 
-/** What claiming needs. */
+/** The ports that claiming needs. */
 export interface ClaimPorts extends Pick<Term['ports'], 'caches' | 'jobs' | 'runnerNamespace' | 'slots'> {
   readonly batches: Pick<Batches, 'leaves'>;
   /** Whether this leader may claim jobs now. */

@@ -43,7 +43,7 @@ function leader(claimed: readonly Job[] = [row]) {
     isDeletionPending: false,
     sinceMs: 60_000,
     claimed,
-    /** Of creations in turn. */
+    /** The errors that creations meet, in turn. */
     errors: [] as KubeError[],
   };
   const requests: object[] = [];
@@ -190,7 +190,7 @@ describe('the comparison of claimed jobs with the cache', () => {
   });
 });
 
-/** Of five jobs that wait, those that get a MediaJob in one round. */
+/** The jobs, of five that wait, that get a MediaJob in one round. */
 async function made(queuedMediaJobsMax: number, { claimed = [], batchable = [] }: Record<string, number[]>) {
   const { ports, resync, requests, waiting, slots } = leader([]);
   waiting.push(...[1, 2, 3, 4, 5].map(jobOf));

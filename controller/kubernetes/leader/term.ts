@@ -89,5 +89,5 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
   return { ports, batchWork, resync, profileWork, rolloutWork, workQueue, streams };
 }
 
-/** What works during one term. */
+/** The parts that work during one term. */
 export type Term = ReturnType<typeof composeTerm>;

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { RunnerPodTemplate } from './runner-pod.ts';
 
-/** What is alike in all Jobs of one worker. */
+/** The settings that all Jobs of one worker share. */
 export interface JobTemplate extends RunnerPodTemplate {
-  /** What every step's environment holds, such as `LOG_LEVEL`. No secret. */
+  /** The variables of every step's environment, such as `LOG_LEVEL`. No secret. */
   readonly base: Readonly<Record<string, string>>;
   /** Settings of the two stores, without credentials. */
   readonly storage: {

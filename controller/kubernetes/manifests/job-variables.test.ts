@@ -40,8 +40,8 @@ const made = () =>
   );
 
 /**
- * What a container sees, as Kubernetes documents the field `env[].value`: `$(NAME)` of an earlier variable is replaced,
- * and `$$` is one `$`.
+ * The variables that a container sees, as Kubernetes documents the field `env[].value`: `$(NAME)` of an earlier
+ * variable is replaced, and `$$` is one `$`.
  */
 function expand(variables: readonly { name: string; value?: string }[]): Record<string, string> {
   const seen: Record<string, string> = {};

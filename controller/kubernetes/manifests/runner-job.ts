@@ -8,9 +8,9 @@ import { type RunnerPod, runnerPod } from './runner-pod.ts';
 export type RunnerJob = NonNullable<(typeof jobs)['example']>;
 type JobSpec = NonNullable<RunnerJob['spec']>;
 
-/** What Jobs of one template differ in. */
+/** The differences between Jobs of one template. */
 export interface RunnerJobInput {
-  /** What its pod has too is left out. */
+  /** The Job's metadata, without what its pod has too. */
   readonly metadata: ObjectMeta;
   readonly pod: RunnerPod;
   /** How many pods it has, and what follows the failure of one. */

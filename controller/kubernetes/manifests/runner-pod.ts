@@ -12,14 +12,14 @@ type PodSpec = NonNullable<PodTemplate['spec']>;
 type Container = PodSpec['containers'][number];
 type Variable = NonNullable<Container['env']>[number];
 
-/** What is alike in all runner pods of one worker. */
+/** The settings that all runner pods of one worker share. */
 export interface RunnerPodTemplate {
   readonly image: {
     readonly name: string;
     readonly pullPolicy: string;
     readonly pullSecrets: readonly string[];
   };
-  /** Of runner pods, which mount no token of it. */
+  /** The service account of runner pods, which mount no token of it. */
   readonly serviceAccount: string;
   readonly pod: RunnerPodSettings;
   /** A ConfigMap of the runners' namespace with the key `ca.crt`; null: none. */
@@ -31,7 +31,7 @@ export interface RunnerPodTemplate {
 /** A step of a runner pod. */
 export interface RunnerStep {
   readonly name: StepName;
-  /** What its program is called with. */
+  /** The arguments of its program. */
   readonly args: readonly string[];
   readonly access: StepAccess;
   /** Its environment by value: no secret. */
@@ -40,7 +40,7 @@ export interface RunnerStep {
   readonly keySecret: string | null;
 }
 
-/** What runner pods of one template differ in. */
+/** The differences between runner pods of one template. */
 export interface RunnerPod {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -73,7 +73,7 @@ const defaultContainerSecurityContext = {
 const caFolder = '/etc/reelwright/ca';
 /** The folder that the steps share. */
 export const workspace = '/workspace';
-/** What `publish` writes: it has the content key and credentials, and reads the workspace only. */
+/** The folder that `publish` writes: it has the content key and credentials, and only reads the workspace. */
 const output = '/output';
 const terminationLog = '/dev/termination-log';
 /** One to notice, three for the tools to end, one to spare (runner/main.ts). */
@@ -144,7 +144,7 @@ function podSpec(pod: RunnerPod, template: RunnerPodTemplate): PodSpec {
   };
 }
 
-/** What each step asks for. Steps follow one another, so a pod asks for the scratch folder once. */
+/** The resources that each step asks for. Steps follow one another, so a pod asks for the scratch folder once. */
 function resourcesOf({ resources, scratch }: RunnerPoolSpec): Pick<Container, 'resources'> {
   const { request } = scratch ?? {};
   const asked = request === undefined ? {} : { requests: { 'ephemeral-storage': request, ...resources?.requests } };

@@ -40,7 +40,7 @@ export function parallelRules({ kind, chunks, parallelism }: UnitsToRun): Partia
   };
 }
 
-/** What the Job says of the split that its units work on. */
+/** The annotations of a Job about the split that its units work on. */
 export function unitAnnotations({ split, chunks }: UnitsToRun): Record<string, string> {
   if (split === null) return {};
   const pending: PendingChunks = { ...split, chunks: [...chunks] };

@@ -27,7 +27,7 @@ const pendingCheckMs = 15_000;
 const notBegun = { hasBegun: false };
 const nothing: Plan = { actions: [] };
 
-/** What follows each situation of an attempt, beside the deletion of Jobs of other attempts. */
+/** The plan for each situation of an attempt, beside the deletion of Jobs of other attempts. */
 export const attemptActions: { readonly [Situation in AttemptSituation]: (attempt: Attempt) => Plan } = {
   suspended: (attempt) => {
     const deletions = deletionsOf([attempt.current.job]);
@@ -134,7 +134,7 @@ function untilShownMs({ pendingMs, settings }: Attempt): number {
   return Math.min(problemAfterMs, settings.pendingDeadlineMs) - (pendingMs ?? 0);
 }
 
-/** What keeps the first or next step of a Job from starting; null while nothing is known. */
+/** The problem that keeps the first or next step of a Job from starting; null while nothing is known. */
 function pendingProblem(attempt: Attempt): PodProblem | null {
   const { pod, podCreationFailure, unreadyNode } = attempt.current;
   const silence = unreadyNode === null ? null : nodeProblemOf(unreadyNode, 'scheduling');

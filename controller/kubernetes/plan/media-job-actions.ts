@@ -10,7 +10,7 @@ import type { MediaJobSituation } from './rules.ts';
 import { chunksShown } from './shown.ts';
 import { activeStatus, finalStatus, isWorthWriting, notAdoptedStatus, refusedStatus } from './status.ts';
 
-/** What follows each situation of a MediaJob whose own job is not active. */
+/** The plan for each situation of a MediaJob whose own job is not active. */
 export const mediaJobActions: { readonly [Situation in MediaJobSituation]: (view: View) => Plan } = {
   being_deleted: () => ({ actions: [] }),
   ended_before_job: () => ({ actions: [], followsRow: true }),

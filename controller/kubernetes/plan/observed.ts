@@ -21,7 +21,7 @@ export interface Observed {
   readonly row: Job | null;
   /** The units that the attempt is at; null without a row. */
   readonly units: ObservedUnits | null;
-  /** What runs of the row's attempt: the newest of its units. */
+  /** The newest unit of the row's attempt. */
   readonly current: ObservedWork;
   /** Jobs of other attempts whose pods may run. A Job that has ended stays until its TTL, with its log. */
   readonly otherJobs: readonly JobSnapshot[];
@@ -117,7 +117,7 @@ export interface PlanSettings {
   readonly mediaJobTtlMs: number;
 }
 
-/** What the rules look at: a MediaJob as it was observed, at a moment. */
+/** The view that the rules look at: a MediaJob as it was observed, at a moment. */
 export interface View extends Observed {
   readonly nowMs: number;
   readonly settings: PlanSettings;

@@ -15,7 +15,7 @@ export interface ShownProblem {
   readonly message: string;
 }
 
-/** What keeps an attempt from starting. */
+/** A problem that keeps an attempt from starting. */
 export interface PodProblem extends ShownProblem {
   /** The error of the job if the problem lasts past the pending deadline. */
   readonly code: JobErrorCode;

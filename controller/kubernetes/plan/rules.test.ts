@@ -9,7 +9,7 @@ const fromKubectl = { ...mediaJob, metadata: { name: 'x', uid: 'u2' } };
 const failed = { ...job, conditions: [{ type: 'Failed', status: 'True', reason: 'DeadlineExceeded' }] };
 const created = (seconds: number) => ({ ...pod, metadata: { creationTimestamp: ago(seconds) } });
 
-/** What is observed in each situation, in the order of the rules. */
+/** An observation of each situation, in the order of the rules. */
 const ofMediaJobs: Record<keyof typeof mediaJobRules, Partial<FlatObserved>> = {
   being_deleted: { mediaJob: { ...cases.complete, metadata: { ...mediaJob.metadata, deletionTimestamp: ago(0) } } },
   ended_before_job: { mediaJob: { ...cases.complete, metadata: fromKubectl.metadata } },

@@ -100,7 +100,7 @@ export function notAdoptedStatus({ mediaJob, reason, message, nowMs }: NotAdopte
 
 interface NotAdopted {
   readonly mediaJob: MediaJob;
-  /** Of the condition `Progressing`. */
+  /** The reason of the condition `Progressing`. */
   readonly reason: 'AdoptionFailed' | 'ProfileNotFound' | 'ProfileInvalid' | 'StorageUnavailable';
   readonly message: string;
   readonly nowMs: number;

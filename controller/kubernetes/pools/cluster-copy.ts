@@ -17,7 +17,7 @@ import { isSizedByOthers } from './pool-size.ts';
  * and while the namespace is being deleted, nothing is taken out of the copy.
  */
 
-/** What shows whether a cluster is whole. */
+/** The ports that show whether a cluster is whole. */
 export interface WholenessPorts {
   readonly client: Pick<KubeClient, 'get'>;
   readonly caches: Pick<Caches, 'pools'>;

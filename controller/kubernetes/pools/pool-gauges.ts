@@ -1,7 +1,7 @@
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { PoolTasks } from './pool-tasks.ts';
 
-/** What the metrics show of one pool. */
+/** The numbers of one pool that the metrics show. */
 export interface PoolNumbers extends PoolTasks {
   readonly concurrency: number;
   /** Its pods. */

@@ -8,7 +8,7 @@ interface Problem {
 
 /** The last problem of each pool that prevented a job from running. */
 export class PoolProblems {
-  /** Of batches whose pod does not start, by id: no MediaJob shows them. */
+  /** The problems of batches whose pod does not start, by id: no MediaJob shows them. */
   readonly ofBatches = new Map<string, Problem & { readonly pool: string }>();
   readonly #last = new Map<string, Problem>();
 
@@ -17,7 +17,7 @@ export class PoolProblems {
   }
 
   /**
-   * What keeps the jobs of a pool from running: the problem of the storage, of a batch, or the last one while a
+   * The problem that keeps the jobs of a pool from running: that of the storage, of a batch, or the last one while a
    * MediaJob of the pool shows it; '' without any.
    *
    * @param storageProblem null while the object storage answers

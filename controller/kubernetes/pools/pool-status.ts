@@ -19,7 +19,7 @@ import { labels } from '../snapshots/names.ts';
 const everyMs = 10_000;
 const errorLengthMax = 1_000;
 
-/** What the status of the pools needs. */
+/** The ports that the status of the pools needs. */
 export interface PoolStatusPorts extends ClusterCopyPorts {
   readonly client: ClusterCopyPorts['client'] & Pick<KubeClient, 'mergePatch'>;
   readonly caches: Pick<Caches, 'mediaJobs' | 'pools'>;
@@ -58,7 +58,7 @@ export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal
   gauges.show(new Map());
 }
 
-/** What each pool has to do, and may. */
+/** The numbers of what each pool has to do, and may. */
 async function numbersOf({ caches, queue, poolCopy, slots }: PoolStatusPorts): Promise<Map<string, PoolNumbers>> {
   const [depths, jobs] = await Promise.all([queue.depth(), poolCopy.waitingJobs()]);
   const pools = [...caches.pools.values()].map(({ metadata, spec: { concurrency } }) => {
