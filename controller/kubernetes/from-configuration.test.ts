@@ -5,7 +5,7 @@ import { kubernetesDependencies } from './from-configuration.ts';
 
 const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
 
-/** What the executor gets of these settings. */
+/** The settings that the executor gets from these variables. */
 function of(variables: Record<string, string> = {}, runner: Record<string, string> = {}) {
   const loaded = loadConfig(
     {

@@ -52,7 +52,7 @@ export class ProcessExecutor implements Executor {
   readonly #dependencies: ExecutorDependencies;
   readonly #warmRunners: WarmRunners;
   #isolation: Isolation | null = null;
-  /** Of warm runners, which read from object storage themselves; empty where this machine has no isolation. */
+  /** The isolation of warm runners, which read object storage themselves; empty where this machine has none. */
   #warmIsolation: Isolation = [];
   /**
    * Compiled modules of the runner in `steps`, and of warm runners in `images`. The folder belongs to this process

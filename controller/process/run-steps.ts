@@ -57,7 +57,7 @@ export interface AttemptToRun {
 
 export interface UnitToRun extends AttemptToRun {
   readonly unit: Unit;
-  /** What the source was split into; null before. */
+  /** The pieces that the source was split into; null before. */
   readonly split: Split | null;
   /** The job's progress by a report of the unit; by default the unit's own. */
   readonly progress?: ProgressOfReport;

@@ -19,7 +19,7 @@ interface OutputDependencies {
 /** The wait before each write of progress: a brief step ends before its first one, which saves three writes. */
 const progressPauseMs = 250;
 
-/** What a report says of the progress of the whole job; null: nothing. */
+/** The progress of the whole job by a report; null where the report says nothing of it. */
 export type ProgressOfReport = (
   report: Extract<Report, { readonly phase: JobPhase }>,
 ) => { readonly phase: JobPhase; readonly progress: number } | null;

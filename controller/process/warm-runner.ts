@@ -3,7 +3,7 @@ import { timerMsMax } from '#platform/concurrency/timer.ts';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
 import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
 
-/** What happens while a task runs. */
+/** The events while a task runs. */
 export interface TaskWatch {
   /** Aborts when the task must stop; its runner stops with it. */
   readonly signal: AbortSignal;

@@ -14,7 +14,7 @@ export function workspacePrefix(): string {
   return `${prefixOfMachine()}${process.pid}.${startedAt}-`;
 }
 
-/** What follows the prefix in the name of a worker's compile cache, which is removed like a workspace. */
+/** The end of the name of a worker's compile cache, which is removed like a workspace. */
 export const compileCacheName = 'compile-cache';
 
 const startedAt = Math.floor(performance.timeOrigin);

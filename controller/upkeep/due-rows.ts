@@ -30,7 +30,7 @@ const pageSizeDefault = 100;
 const failuresMax = 100;
 /** Many at once, since most of the time goes into waiting for the bucket. */
 const rowsAtOnce = 32;
-/** Of each task in each process, so that a backlog of years takes little of the database from submissions. */
+/** The rate of each task in each process, so that a backlog of years takes little of the database from submissions. */
 const rowsPerSecondMax = 550;
 
 /**

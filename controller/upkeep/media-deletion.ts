@@ -42,7 +42,9 @@ export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies,
 const quietMsDefault = 6_000;
 const retryMs = 1_000;
 const failedRetryMs = 15_000;
-/** What a worker takes from the bucket, one media at a time and in small pages, so that players hardly notice. */
+/**
+ * The share of the bucket that a worker takes, one media at a time and in small pages, so that players hardly notice.
+ */
 const rate = { perSecond: 2_100, burst: 150 };
 const pageKeysMax = 50;
 /** Then the media that has been due for longest has its turn. */

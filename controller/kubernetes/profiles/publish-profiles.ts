@@ -12,7 +12,7 @@ import type { Caches } from '../cache/caches.ts';
 import { timeOf } from '../plan/status.ts';
 import { mayForget, type WholenessPorts } from '../pools/cluster-copy.ts';
 
-/** What the publication of profiles needs. */
+/** The ports that the publication of profiles needs. */
 export interface ProfilePorts extends WholenessPorts {
   readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
   readonly profiles: ProfileStore;

@@ -14,7 +14,7 @@ import { notAdoptedStatus, refusedStatus } from '../plan/status.ts';
 import type { Outcome } from './outcome.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-/** What the adoption of a MediaJob needs. */
+/** The ports that the adoption of a MediaJob needs. */
 export type AdoptPorts = AdoptDependencies & {
   readonly queue: TicketQueue;
   readonly storageWatch: { readonly isAway: boolean; isOutage(): Promise<boolean> };

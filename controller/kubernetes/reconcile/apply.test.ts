@@ -19,7 +19,9 @@ const units = { kind: 'whole' as const, pending: null, pods: [], parallelism: 1,
 const secretOf = (attempt: number) => `Secret mj-${row.id}-${attempt}-key`;
 const refusal = (reason: KubeReason, message: string) => new KubeError(message, { status: 400, reason });
 
-/** What an action does to the API server, the rows and the slots, where the server answers a creation with `error`. */
+/**
+ * The effects of an action on the API server, the rows and the slots, where the server answers a creation with `error`.
+ */
 function world(error: Error | null = null, of: Job = row) {
   const requests: string[] = [];
   const report = vi.fn<(progress: object) => Promise<void>>(async () => undefined);

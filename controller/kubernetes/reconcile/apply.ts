@@ -22,7 +22,7 @@ import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Outcome } from './outcome.ts';
 import { allRunsOf, keepRunsOf, type RunCaches } from './unit-runs.ts';
 
-/** What the actions of a plan need. */
+/** The ports that the actions of a plan need. */
 export type ApplyPorts = AdoptPorts &
   ConcludeDependencies & {
     readonly client: KubeClient;
@@ -49,7 +49,9 @@ type Actions = {
   ) => Promise<Outcome> | Outcome;
 };
 
-/** What each action does; each may be repeated. A conflict with a deterministic name means that it was done before. */
+/**
+ * The effect of each action; each may be repeated. A conflict with a deterministic name means that it was done before.
+ */
 const actions: Actions = {
   adopt: (_, { mediaJob }, ports) => applyAdopt(mediaJob, ports),
   createJob: (_, observed, ports) => createJob(observed, rowOf(observed), ports),

@@ -22,7 +22,7 @@ interface ObservedAttempt {
   readonly row: Job;
   /** When its Job was created, by the API server's clock; null when there is none. */
   readonly begunAt: Date | null;
-  /** What its pods ran. */
+  /** The units that its pods ran. */
   readonly units: readonly UnitRun[];
   readonly isOfOtherVersion: boolean;
 }

@@ -15,7 +15,7 @@ interface NamespacePorts {
   readonly runnerNamespace: string;
 }
 
-/** What the deletion of a MediaJob needs. */
+/** The ports that the deletion of a MediaJob needs. */
 export type DeletionPorts = NamespacePorts &
   CancelDependencies & {
     readonly client: Pick<KubeClient, 'get' | 'delete'>;

@@ -15,7 +15,7 @@ import { isClaimed } from '../plan/attempt.ts';
 import { endOfAttempt } from '../plan/attempt-end.ts';
 import type { ObservedUnits } from '../plan/observed.ts';
 
-/** What the observation of units needs. */
+/** The ports that the observation of units needs. */
 export interface UnitPorts {
   readonly caches: Pick<Caches, 'job' | 'podOf' | 'podsOf'>;
   readonly slots: Pick<PoolSlots, 'chunkPods' | 'running'>;

@@ -17,7 +17,7 @@ import { hasStarted, isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 import { isImageType, poolOf } from '../snapshots/routing.ts';
 import { type UnitPorts, observeUnits, podOfUnits } from './observe-units.ts';
 
-/** What observing a MediaJob needs. */
+/** The ports that observing a MediaJob needs. */
 export interface ObservePorts extends UnitPorts {
   readonly jobs: Pick<JobStore, 'find'>;
   readonly caches: UnitPorts['caches'] & Pick<Caches, 'jobsOf' | 'nodes' | 'podCreationFailures' | 'pools'>;

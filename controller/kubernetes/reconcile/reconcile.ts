@@ -13,7 +13,7 @@ import { observe, type ObservePorts } from './observe.ts';
 import type { Action, Observed, PlanSettings } from '../plan/observed.ts';
 import { plan } from '../plan/plan.ts';
 
-/** What reconciling needs, with what each of its steps needs. */
+/** The ports that reconciling needs, with those of each of its steps. */
 export type ReconcilePorts = ObservePorts &
   ApplyPorts &
   DeletionPorts &

@@ -29,7 +29,7 @@ const pod = (name: string, containers: ContainerSnapshot[], labels: Record<strin
 });
 const pending = JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [10, 10, 10], chunks: [1, 2] });
 
-/** What is read of these pods, by the name of their Job. */
+/** The runs that are read of these pods, by the name of their Job. */
 function runsOf(pods: Readonly<Record<string, PodSnapshot[]>>) {
   const metadata = { annotations: { [unitsAnnotation]: pending } };
   return unitRunsOf(row, {

@@ -10,7 +10,7 @@ import { chunkOf, pendingChunksOf } from '../snapshots/units.ts';
 /** The caches that show what pods ran. */
 export type RunCaches = Pick<Caches, 'job' | 'podsOf'>;
 
-/** What the pods of an attempt ran, as far as they still exist. */
+/** The units that the pods of an attempt ran, as far as they still exist. */
 export function unitRunsOf(row: Pick<Job, 'id' | 'attempt' | 'type'>, caches: RunCaches): UnitRun[] {
   return unitJobsOf(row).flatMap(({ kind: unit, name }) => {
     const pending = pendingChunksOf(caches.job(name)?.metadata.annotations);
@@ -42,7 +42,7 @@ export async function keepRunsOf(row: Attempt, name: string, { caches, jobs }: R
   if (runs.length > 0) await jobs.keepRuns({ jobId: row.id, attempt: row.attempt }, runs);
 }
 
-/** What the pods of an attempt ran, those of deleted Jobs included. */
+/** The units that the pods of an attempt ran, those of deleted Jobs included. */
 export async function allRunsOf(row: Attempt, { caches, jobs }: RunPorts): Promise<UnitRun[]> {
   const runs = unitRunsOf(row, caches);
   if (unitJobsOf(row).length === 1) return runs;

@@ -21,7 +21,7 @@ import { timeOf } from '../plan/status.ts';
 import { mayForget, type WholenessPorts } from '../pools/cluster-copy.ts';
 import { type Acceptance, rolloutConditions } from './rollout-conditions.ts';
 
-/** What the reflection of MediaRollouts needs. */
+/** The ports that the reflection of MediaRollouts needs. */
 export interface RolloutPorts extends Omit<CreateRolloutDependencies, 'rollouts'>, WholenessPorts {
   readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
   readonly rollouts: RolloutStore;

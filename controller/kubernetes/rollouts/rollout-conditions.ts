@@ -12,8 +12,8 @@ type ConditionType = 'Accepted' | 'Succeeded' | 'Failed';
 type Fields = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /**
- * What each status of a rollout means for who waits for it. A rollout that is rolled back or cancelled has failed as
- * soon as that begins: a pipeline needs not wait until the last earlier stream plays again.
+ * The meaning of each status of a rollout for whoever waits for it. A rollout that is rolled back or cancelled has
+ * failed as soon as that begins: a pipeline needs not wait until the last earlier stream plays again.
  */
 const outcomes = {
   canary: { ends: null, reason: 'Canary' },

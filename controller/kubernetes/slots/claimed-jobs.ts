@@ -18,7 +18,10 @@ interface Counts {
  */
 export class ClaimedJobs {
   readonly #jobs = new Map<string, ClaimedJob>();
-  /** Of the pools that have some. They are asked for with each job that waits, thousands of times in one pass. */
+  /**
+   * The counts of the pools that have some. They are asked for with each job that waits, thousands of times in one
+   * pass.
+   */
   readonly #counts = new Map<string, Counts>();
   readonly #changed = new EventEmitter().setMaxListeners(0);
   /** Ids that changed during a read: what it returns about them may be old. */

@@ -9,7 +9,7 @@ export interface JobSnapshot {
   readonly resumedAt?: string;
   readonly conditions: readonly Condition[];
   readonly hasPod: boolean;
-  /** Of an Indexed Job, which encodes chunks. */
+  /** The state of an Indexed Job, which encodes chunks. */
   readonly indexed?: {
     readonly parallelism: number;
     readonly completions: number;

@@ -39,7 +39,7 @@ export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
   );
 }
 
-/** What is left of the TTL of a MediaJob that has ended, in milliseconds; below 0, it is to be deleted. */
+/** The remaining TTL of a MediaJob that has ended, in milliseconds; below 0, it is to be deleted. */
 export function remainingTtlMs({ status }: Pick<MediaJob, 'status'>, ttlMs: number, nowMs: number): number {
   return (Date.parse(status?.completionTime ?? '') || nowMs) + ttlMs - nowMs;
 }

@@ -12,7 +12,7 @@ export const labels = {
   attempt: `${apiGroup}/attempt`,
   pool: `${apiGroup}/pool`,
   unit: `${apiGroup}/unit`,
-  /** Of the Job and the pod of a batch, which have no job. */
+  /** The label of the Job and the pod of a batch, which have no job. */
   batchId: `${apiGroup}/batch-id`,
 } as const;
 

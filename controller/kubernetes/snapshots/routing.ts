@@ -14,7 +14,7 @@ export interface ClaimedJob {
   readonly isImage: boolean;
 }
 
-/** What a row says of where and before which others its job runs. */
+/** The columns of a row that say where its job runs, and before which others. */
 type Routing = Pick<Job, 'queue' | 'pool' | 'priority' | 'type'>;
 
 /** The pool that a job runs in: its own choice, else its queue's. */
