@@ -8,7 +8,9 @@ import { runCommand } from '#platform/commands/run-command.ts';
 
 // A file of the user as a source of the demo.
 
-/** What is made of a source: a stream with cover and preview, a stream of audio alone, or images. */
+/**
+ * The kind of results that are made of a source: a stream with cover and preview, a stream of audio alone, or images.
+ */
 export type SourceKind = 'video' | 'audio' | 'image';
 
 interface TakeOptions {

@@ -49,7 +49,7 @@ interface Captions {
   readonly lines: readonly string[];
 }
 
-/** What a sample has beside its video. */
+/** The parts of a sample beside its video. */
 export interface Extras {
   /** Sources of ffmpeg for the English and the German audio. */
   readonly audio?: readonly [string, string];

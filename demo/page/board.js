@@ -29,7 +29,7 @@ document.body.append(
   ),
 );
 
-/** What became of the last worker that was to be killed. */
+/** The fate of the last worker that was to be killed. */
 let killedText = '';
 /** By job id: `{job, seenAt, node}`. */
 const shown = new Map();

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ClientAddresses, addressBucket } from './client-addresses.ts';
 
-/** What clients may occupy. */
+/** The connections and times that clients may occupy. */
 export interface ConnectionLimits {
   /** A connection whose response makes no progress for this time, or twice at most, is closed. */
   readonly stalledMs: number;
@@ -104,7 +104,7 @@ function closeStalled(server: Server, { stalledMs }: ConnectionLimits): void {
   });
 }
 
-/** What a connection had taken when a look at it began. */
+/** The state of a connection when a look at it began. */
 interface Look {
   readonly atMs: number;
   readonly sentBytes: number;

@@ -15,9 +15,9 @@ type PassOn = (learnt?: unknown) => void;
 /** True when the request is answered here, or will be passed on. */
 export type FastPath = (request: IncomingMessage, response: ServerResponse, passOn: PassOn) => boolean;
 
-/** What stands before the framework of one server, by the beginnings of addresses. */
+/** The fast paths before the framework of one server, by the beginnings of addresses. */
 export class FastPaths {
-  /** Of the requests for addresses that have a fast path, whether it answers them or not. */
+  /** The clients that asked lately for addresses with a fast path, whether that answered them or not. */
   readonly recent = new RecentClients();
   readonly #clients: ClientAddresses;
   readonly #paths: { readonly prefix: string; readonly take: FastPath }[] = [];
@@ -63,7 +63,7 @@ export class FastPaths {
     if (!isPlain || !path.take(request, response, passOn)) onward();
   }
 
-  /** What the fast path of a request learnt before it passed the request on; else undefined. */
+  /** The knowledge of a request's fast path from before it passed the request on; else undefined. */
   learnt(request: IncomingMessage): unknown {
     return this.#learnt.get(request);
   }

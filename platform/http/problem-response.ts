@@ -34,7 +34,7 @@ export function statusOfProblem(code: RequestErrorCode): number {
   return statusOf[code];
 }
 
-/** What the caller can do, for a problem without a detail of its own: `detail` says more than `title`. */
+/** The remedy for a problem without a more exact detail: `detail` says more than `title`. */
 const adviceOf = {
   invalid_json: 'Send one JSON value in UTF-8.',
   invalid_request: 'Send a request as /docs describes it.',
@@ -66,7 +66,7 @@ export function notFound(url: string): KnownProblem<'not_found'> {
   return new KnownProblem('not_found', hasSlash ? detail : undefined);
 }
 
-/** What the framework refuses by itself, by its own codes; any other of its 4xx is an invalid request. */
+/** The codes of the framework's own refusals; any other of its 4xx is an invalid request. */
 const codeOfFrameworkError: Readonly<Record<string, RequestErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -128,7 +128,7 @@ const shownFaultsMax = 3;
 /** Characters of a fault in `detail`. */
 const shownCharactersMax = 200;
 
-/** What is wrong, by the faults where there are some, and then what the caller can do. */
+/** The faults where there are some, and then the remedy. */
 function detailOf(code: RequestErrorCode, faults: readonly Fault[]): string {
   if (faults.length === 0) return adviceOf[code];
   const shown = faults.slice(0, shownFaultsMax).map(textOfFault).join('; ');

@@ -41,7 +41,7 @@ interface RouteText {
   };
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   readonly problems: readonly RequestErrorCode[];
-  /** What to do instead of a method that the address does not answer, by the method. */
+  /** The advice about a method that the address does not answer, by the method. */
   readonly insteadOf?: Readonly<Record<string, string>>;
 }
 

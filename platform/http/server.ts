@@ -25,7 +25,7 @@ import { RequestTurns } from './request-turns.ts';
 import { addSystemRoutes } from './system-routes.ts';
 import { addTracing, traceIdOfRequest } from './tracing.ts';
 
-/** What routes share beside their own dependencies. */
+/** The context that routes share beside their own dependencies. */
 export interface RouteContext {
   readonly clients: ClientAddresses;
   readonly fastPaths: FastPaths;

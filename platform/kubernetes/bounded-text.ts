@@ -5,15 +5,18 @@ const mebibyte = 1024 * 1024;
 // An API server answers less than these limits; an answer without an end must not take the memory of the controller.
 
 /**
- * Of the answer to a request: a page of 500 MediaJobs of at most 100 kB is 50 MB, and a list without pages, which
- * follows an expired page, is 200 MB for 10,000 pods of 20 kB.
+ * The limit of the answer to a request: a page of 500 MediaJobs of at most 100 kB is 50 MB, and a list without pages,
+ * which follows an expired page, is 200 MB for 10,000 pods of 20 kB.
  */
 export const answerBytesMax = 256 * mebibyte;
 
-/** Of a refusal: a Status names the refused fields of one object, with their values. */
+/** The limit of a refusal: a Status names the refused fields of one object, with their values. */
 export const refusalBytesMax = 4 * mebibyte;
 
-/** Of an event of a watch, in characters: etcd holds 1.5 MiB of an object, which JSON makes a few times as long. */
+/**
+ * The limit of an event of a watch, in characters: etcd holds 1.5 MiB of an object, which JSON makes a few times as
+ * long.
+ */
 const lineLengthMax = 8 * mebibyte;
 
 /** The text of an answer. @throws KubeError `Unreachable` for a longer one, whose connection is closed */

@@ -12,7 +12,7 @@ export function keyOf(object: KubeObject): string {
   return keyFor(object.metadata?.namespace, object.metadata?.name ?? '');
 }
 
-/** What a request names an object by. */
+/** The reference by which a request names an object. */
 export function refOf({ metadata }: KubeObject): ObjectRef {
   return { namespace: metadata?.namespace, name: metadata?.name ?? '' };
 }

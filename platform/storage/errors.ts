@@ -31,8 +31,8 @@ export async function* chunksOf(body: Readable): AsyncGenerator<Buffer> {
 }
 
 /**
- * What a failed operation of a store throws: the reason of an aborted `signal`, the error of the caller's own stream, a
- * known problem as it is, and anything else as `storage_error` with its cause.
+ * The error that a failed operation of a store throws: the reason of an aborted `signal`, the error of the caller's own
+ * stream, a known problem as it is, and anything else as `storage_error` with its cause.
  */
 export function toStorageError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted === true) return signal.reason;

@@ -37,7 +37,7 @@ export interface GetOptions extends ReadOptions {
 }
 
 export interface DownloadOptions extends Pick<GetOptions, 'ifMatch'> {
-  /** Of the object, within it. */
+  /** A range within the object. */
   readonly range?: Required<ByteRange>;
   readonly signal?: AbortSignal | undefined;
 }

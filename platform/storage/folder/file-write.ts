@@ -14,7 +14,7 @@ export interface WriteTarget {
   readonly folders: RealFolders;
 }
 
-/** What a file gets: bytes, or a function that writes them, which needs no new memory for each piece. */
+/** The content of a file: bytes, or a function that writes them, which needs no new memory for each piece. */
 type Body = Buffer | string | Readable | ((handle: FileHandle) => Promise<void>);
 
 /**

@@ -154,7 +154,7 @@ class FileStore implements ObjectStore {
     return this.#find(root, key, ({ folder, name }) => openFile(root, folder, name, key));
   }
 
-  /** What `look` finds at the first of the key's places that has something. */
+  /** The result of `look` at the first of the key's places that has something. */
   async #find<T>(root: string, key: string, look: (place: Place) => Promise<T | null>): Promise<T | null> {
     checkKey(key);
     for (const names of [naturalNames(key), spareNames(key)]) {

@@ -4,7 +4,10 @@ import { RawConnections } from './raw/raw-connections.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 const connectTimeoutMs = 5_000;
-/** Of each of the two pools; requests over it wait for a connection, so delivery refuses before (media-reader.ts). */
+/**
+ * The connections of each of the two pools; requests over it wait for one, so delivery refuses before
+ * (media-reader.ts).
+ */
 const connectionsMax = { small: 64, bodies: 640 };
 
 /** The address of a bucket, and the connections to it. */
@@ -16,7 +19,7 @@ export interface Endpoint {
   /** For objects and parts of them (docs/design/delivery.md). */
   readonly raw: RawConnections;
   readonly host: string;
-  /** Of the bucket, without a slash at its end. */
+  /** The path of the bucket, without a slash at its end. */
   readonly path: string;
 }
 

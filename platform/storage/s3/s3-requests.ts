@@ -4,7 +4,7 @@ import { toStorageError } from '../errors.ts';
 import { boundAnswers } from './bounded-answers.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
-/** Of the SDK's own requests. */
+/** The most attempts of the SDK's own requests. */
 export const attemptsMax = 3;
 const connectTimeoutMs = 5000;
 

@@ -38,7 +38,7 @@ export interface RawAddress {
   readonly timeoutMs: number;
 }
 
-/** What the connections to one server share. */
+/** The parts that connections to one server share. */
 export interface RawShared {
   readonly address: RawAddress;
   /** Where new blocks come from. */

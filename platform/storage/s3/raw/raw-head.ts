@@ -2,12 +2,12 @@ import type { ByteRange } from '../../object-store.ts';
 
 // The head of an HTTP/1.1 answer (RFC 9112), read narrowly: what the raw path to storage can use, and nothing else.
 
-/** What must be known of an answer whose body is read off the socket. */
+/** The head of an answer whose body is read off the socket. */
 export interface RawHead {
-  /** Of the head, its empty line included. */
+  /** The length of the head, its empty line included. */
   readonly headBytes: number;
   readonly bodyBytes: number;
-  /** Of the whole object. */
+  /** The length of the whole object. */
   readonly sizeBytes: number;
   readonly etag: string;
   readonly lastModified: Date;
