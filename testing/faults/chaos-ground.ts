@@ -22,7 +22,7 @@ import type { Ground } from './world.ts';
 export type ChaosGround = Awaited<ReturnType<typeof openChaosGround>>;
 
 const execute = promisify(execFile);
-/** Of the file system that workspaces are on. */
+/** The size of the file system that workspaces are on. */
 const workBytes = 256 * 1024 ** 2;
 const region = 'us-east-1';
 

@@ -205,7 +205,7 @@ export async function runChaos(o: {
   }
 }
 
-/** What callers left open: deletions, imports and uploads. */
+/** Ends what callers left open: deletions, imports and uploads. */
 async function endRest(world: World): Promise<void> {
   for (const hash of world.facts.deletions.keys()) await callers.deletionEnded(world, hash);
   await callers.cleanUpImports(world);
@@ -231,7 +231,7 @@ async function evidenceOf({ database, media }: World, violations: string): Promi
   return found.map((each) => `${JSON.stringify(each)}\n`).join('');
 }
 
-/** What runs, and in which state: a line for each process below a worker. */
+/** The processes that run, and in which state: a line for each one below a worker. */
 async function processesOf({ workers }: World): Promise<string> {
   const pids = (await Promise.all(workers.map(({ current }) => current().descendants()))).flat();
   const lines = pids.map(async (pid) => {

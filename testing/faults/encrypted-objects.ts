@@ -47,7 +47,7 @@ export async function clearObjects(
 
 const bySegment = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true });
 
-/** What the packager, which decrypts, or ffmpeg complains of. */
+/** The complaints of the packager, which decrypts, or of ffmpeg. */
 async function decode(bytes: Buffer, { key, kid }: ContentKey, kind: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-decode-'));
   const [encrypted, clear] = [join(dir, 'encrypted.mp4'), join(dir, 'clear.mp4')];

@@ -163,7 +163,7 @@ export class Checker {
     ];
   }
 
-  /** What was removed is named by no results and no playlist that are answered. */
+  /** Checks that what was removed is named by no results and no playlist that are answered. */
   async #removed(all: readonly CheckedJob[], writes: readonly RecordedWrite[]): Promise<string[]> {
     const named = all.filter((job) => job.status === 'completed' && !job.is_expired);
     const revs = new Map(named.flatMap((job) => (job.stream_rev === null ? [] : [[job.stream_rev, job.id]])));

@@ -29,7 +29,9 @@ export async function deletionsOf(world: World): Promise<string[]> {
   return violations;
 }
 
-/** What the stream of a media whose deletion was accepted must not answer, unless PostgreSQL is or was just away. */
+/**
+ * The streams that still answer after the deletion of their media was accepted, unless PostgreSQL is or was just away.
+ */
 export async function playedAfterDeletion(world: World): Promise<string[]> {
   const { deletions, database } = world.facts;
   const areLearnt = () => database.faults === 0 && Date.now() - database.backAt > noticedMs;

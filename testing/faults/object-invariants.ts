@@ -97,7 +97,7 @@ function targetsOf(playlist: string): string[] {
   return uris.filter((uri) => !/^[a-z]+:/.test(uri)).map((uri) => uri.replace(/\?.*$/, ''));
 }
 
-/** Of the jobs of a hash, the last that was submitted and has a stream is the one that is played. */
+/** Checks that of the jobs of a hash, the last that was submitted and has a stream is the one that is played. */
 export function masterNames(master: string | null, jobs: readonly CheckedJob[]): string[] {
   const newest = jobs.findLast((job) => job.stream_rev !== null);
   if (newest === undefined || newest.is_expired) return [];

@@ -6,7 +6,7 @@ import type { ExternalWrite } from '#platform/external-writes/external-write.ts'
 // and the writes that each run made.
 
 /**
- * What happens at a write. `crash before` and `crash after` end the process; `fail` and `conflict` refuse the write;
+ * The faults at a write. `crash before` and `crash after` end the process; `fail` and `conflict` refuse the write;
  * `lose answer` applies it and then fails; `slow` puts it off for longer than a lease.
  */
 export const faults = ['crash before', 'crash after', 'fail', 'lose answer', 'slow', 'conflict'] as const;

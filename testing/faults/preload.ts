@@ -81,7 +81,7 @@ function failureOf(kind: ExternalWrite['kind']): Error {
   return Object.assign(new Error(message), { code: 'ECONNRESET' });
 }
 
-/** What the system answers when another writer was first: 40001 of Postgres, 409 of Kubernetes and S3. */
+/** The answer of the system when another writer was first: 40001 of Postgres, 409 of Kubernetes and S3. */
 function conflictOf(kind: ExternalWrite['kind']): Error {
   if (kind === 'sql') return Object.assign(new Error('could not serialize access'), { code: '40001' });
   if (kind === 'kubernetes') return new KubeError('conflict', { status: 409, reason: 'Conflict' });

@@ -4,14 +4,14 @@ import { probe } from './prober.ts';
 import { idle, type Scenario } from './scenarios.ts';
 import type { World } from './world.ts';
 
-/** What came of replaying a scenario with a fault at each of its writes. */
+/** The outcome of replaying a scenario with a fault at each of its writes. */
 export interface ReplayResult {
   readonly points: number;
   readonly runs: number;
   /** Faults whose point did not come up again, since the order of concurrent writes differs from run to run. */
   readonly missed: number;
   readonly violations: readonly string[];
-  /** What was run, and how long it took. */
+  /** The runs, and how long each took. */
   readonly lines: readonly string[];
 }
 
@@ -30,9 +30,9 @@ interface Planned {
 export class Replay {
   readonly #world: World;
   readonly #checker: Checker;
-  /** What is written, or would be, by timers alone. */
+  /** The writes that timers make, or would make, without a caller. */
   #timers: readonly WritePoint[] = [];
-  /** What the checker found of a service without jobs. */
+  /** The findings of the checker about a service without jobs. */
   #calm: readonly string[] = [];
   #run = 0;
   readonly #lines: string[] = [];

@@ -36,7 +36,7 @@ export function failureOf({ id, source, status, error, failures }: CheckedJob, t
     : [];
 }
 
-/** What is true of the changes of one job. */
+/** The violations in the changes of one job. */
 export function changesOf(changes: readonly RowChange[]): string[] {
   const violations = changes.flatMap((change) => [...endOf(change), ...progressOf(change), ...writerOf(change)]);
   const last = changes.findLast(({ new_status: status }) => status !== null)?.new_status;

@@ -29,7 +29,7 @@ import { openRounds } from './rounds.ts';
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** What the harness itself did or saw, which rows and objects cannot say. */
+/** The facts that the harness itself did or saw, which rows and objects cannot say. */
 export interface Facts {
   /** When requests to a bucket failed, all of them or some, in milliseconds of the clock. */
   readonly outages: { readonly from: number; readonly to: number; readonly isWhole: boolean }[];
@@ -50,13 +50,15 @@ export interface Facts {
   readonly announced: Map<string, Set<string>>;
 }
 
-/** Of objects that are submitted when the bucket announces them. */
+/** The prefix of objects that are submitted when the bucket announces them. */
 export const announcedPrefix = 'announced/';
 
 /** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
 const patienceMs = 60_000;
 
-/** What the service stands on. The checker reads it without the faults that the service meets. */
+/**
+ * The servers and folders that the service stands on. The checker reads them without the faults that the service meets.
+ */
 export interface Ground {
   readonly dir: string;
   readonly work: string;
@@ -65,7 +67,7 @@ export interface Ground {
   readonly databaseUrl: string;
   readonly source: ObjectStore;
   readonly media: ObjectStore;
-  /** Of uploads to the source bucket; null where they are off. */
+  /** The store of uploads to the source bucket; null where they are off. */
   readonly parts: MultipartStore | null;
   readonly close: () => Promise<void>;
 }
@@ -174,7 +176,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     receiver,
     files,
     facts,
-    /** Of every media so far. */
+    /** The hashes of every media so far. */
     hashes,
     deliveries: receiver.deliveries,
     begin(plan: RunPlan): void {
@@ -213,7 +215,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     /** Sets a process's clock ahead. */
     skew: (process: Supervised, ms: number) => writeFile(join(folder, `skew-${process.current().pid}`), String(ms)),
     output: () => processes.map(({ output }) => output()).join(''),
-    /** What jobs that have ended left elsewhere: a line for each object. */
+    /** The remains elsewhere of jobs that have ended: a line for each object. */
     remains: async (): Promise<string[]> => [],
     /** Ends the processes. @returns the workspaces and processes that they left */
     async stop(): Promise<string[]> {

@@ -30,7 +30,7 @@ class NothingThere extends Error {}
 type Operation = () => Promise<string>;
 
 export class ByHand {
-  /** What was done, in order. */
+  /** The acts so far, in order. */
   readonly done: string[] = [];
   /** Jobs that a person ended: by the API, or by deleting the MediaJob that runs them. */
   readonly ended = new Set<string>();
@@ -198,7 +198,7 @@ export class ByHand {
   }
 }
 
-/** What cannot be done since it is deleted, changed or complete; anything else is thrown. */
+/** The reason why something cannot be done, since it is deleted, changed or complete; anything else is thrown. */
 function whyNot(error: unknown): string {
   if (error instanceof NothingThere) return '(none is there)';
   if (hasReason(error, 'NotFound', 'Conflict', 'AlreadyExists', 'Invalid', 'TooManyRequests'))

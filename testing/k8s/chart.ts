@@ -51,7 +51,7 @@ export const leastValues = {
   storage: { source: { bucket: 'uploads' }, media: { bucket: 'media' } },
 };
 
-/** What a deployment takes, by values that are not the defaults. */
+/** The values that a deployment takes, none of which is the default. */
 export const podValues = {
   podLabels: { tier: 'media' },
   podAnnotations: { 'example.com/note': 'text' },

@@ -211,7 +211,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       await writeFile(join(source, name), await sharp({ create }).jpeg().toBuffer());
     },
     submit: (type: JobType, more?: Submitted) => submitJob({ jobs, queue }, type, more),
-    /** What the scripted runner noted, in order. */
+    /** The notes of the scripted runner, in order. */
     async readNotes(): Promise<Note[]> {
       const text = await readFile(join(dir, 'notes'), 'utf8').catch(() => '');
       const lines = text.split('\n').filter((line) => line !== '');

@@ -1,6 +1,6 @@
 import type { JobTemplate } from '../../controller/kubernetes/manifests/job-template.ts';
 
-/** What every Job of a test is made from; a test that asks for another value gives its own. */
+/** The template of every Job of a test; a test that asks for another value gives its own. */
 export const exampleTemplate: JobTemplate = {
   image: { name: 'runner:1', pullPolicy: 'IfNotPresent', pullSecrets: [] },
   serviceAccount: 'runner',

@@ -92,7 +92,7 @@ export class FaultyProxy {
     for (const link of this.#links) link.isMuted = true;
   }
 
-  /** What falls silent stays so and is reset; new connections work. */
+  /** Ends the silence for new connections. Those that fell silent stay so and are reset. */
   speak(): void {
     this.#isMuting = false;
     this.reset();

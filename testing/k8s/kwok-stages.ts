@@ -30,8 +30,8 @@ function containers(list: string, key: string, state: string): string {
 const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
 
 /**
- * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. The runner of a
- * batch ends when who plays it says so.
+ * The stages by which kwok plays a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. The
+ * runner of a batch ends when who plays it says so.
  */
 export function stagesOf(): object[] {
   const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };

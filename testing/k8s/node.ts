@@ -55,7 +55,7 @@ export class TestNode {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #running = new Map<string, ChildProcess>();
   readonly #kills = new Map<string, PodKill>();
-  /** Of the containers of a pod that have ended: their times and termination messages. */
+  /** The ends of the containers of a pod: their times and termination messages. */
   readonly #ends = new Map<string, Record<string, ContainerEnd>>();
 
   /** `variables` are added to every container. */
@@ -188,7 +188,9 @@ export class TestNode {
   }
 }
 
-/** What Kubernetes makes of `env[].value`: `$(NAME)` of an earlier variable is replaced, and `$$` is one `$`. */
+/**
+ * The value that Kubernetes makes of `env[].value`: `$(NAME)` of an earlier variable is replaced, and `$$` is one `$`.
+ */
 function expanded(value: string, earlier: Readonly<Record<string, string>>): string {
   return value.replaceAll(/\$\$|\$\(([^)]*)\)/g, (found, name: string | undefined) =>
     name === undefined ? '$' : (earlier[name] ?? found),

@@ -12,7 +12,7 @@ import type { PodSnapshot } from '../../controller/kubernetes/snapshots/pod.ts';
 /** A case: what a MediaJob is observed to be, and the actions that follow. */
 export type PlanCase = [title: string, changes: Partial<FlatObserved>, actions: Action['do'][]];
 
-/** What a row of a test's table changes, without the groups of `Observed`. */
+/** The changes by a row of a test's table, without the groups of `Observed`. */
 export interface FlatObserved
   extends
     Pick<Observed, 'mediaJob' | 'row' | 'units' | 'otherJobs'>,
@@ -146,7 +146,7 @@ export const planned = (more: Partial<FlatObserved>) => plan(observedOf({ ...obs
 /** The codes that are recorded for callers of the API. */
 export const recordsOf = (more: Partial<FlatObserved>) =>
   planned(more).actions.flatMap((action) => (action.do === 'recordWaiting' ? [action.reason?.code] : []));
-/** What is reported to callers of the API has tests of its own. */
+/** The planned actions without reports to callers of the API, which have tests of their own. */
 export const shownBy = (more: Partial<FlatObserved>) =>
   planned(more).actions.filter((action) => action.do !== 'recordWaiting');
 export const done = (more: Partial<FlatObserved>) => shownBy(more).map((action) => action.do);

@@ -22,7 +22,7 @@ interface Scene {
   readonly workplace: { readonly media: Pick<ObjectStore, 'put'>; readonly find: (id: string) => Promise<Job> };
 }
 
-/** What becomes of a pod. By default it runs for half a second, leaves what its runner leaves and succeeds. */
+/** The fate of a pod. By default it runs for half a second, leaves what its runner leaves and succeeds. */
 export interface Fate {
   /** Its status while it waits, for `waitMs` or until it is deleted. */
   readonly waits?: PodStatus;

@@ -35,7 +35,7 @@ export function failedStatus(
   return { ...containerStatus(pod, undefined, { terminated }, 'Failed'), ...more };
 }
 
-/** What marks a disruption: an eviction, a drain, a preemption. */
+/** The condition that marks a disruption: an eviction, a drain, a preemption. */
 export function disruptionTarget(reason: string): Pick<PodStatus, 'conditions'> {
   const lastTransitionTime = new Date().toISOString();
   return { conditions: [{ type: 'DisruptionTarget', status: 'True', reason, lastTransitionTime }] };

@@ -78,10 +78,10 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
       const end = { status: 'cancelled', results: null, error: null, eventId: randomUUID(), now: new Date() } as const;
       await jobs.finish({ jobId: id, attempt, ...end });
     },
-    /** What a runner leaves of an image job that has ended well. */
+    /** Leaves the objects of an image job that has ended well, as its runner does. */
     leaveThumbnail: (jobId: string, hash: string, attempt = 1) => leaveThumbnail(mediaStore, { jobId, hash, attempt }),
     writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
-    /** What a runner leaves of a stream: a playlist of one rung, and its manifest. */
+    /** Leaves the objects of a stream, as its runner does: a playlist of one rung, and its manifest. */
     leaveStream: (jobId: string, hash: string, attempt: number) => leaveStream(mediaStore, { jobId, hash, attempt }),
     async close(): Promise<void> {
       await queue.close();

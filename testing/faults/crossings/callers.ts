@@ -67,7 +67,7 @@ const campaigns: Acts = [
   [2, publish],
 ];
 
-/** What is done to each media of a round, by its place among them. */
+/** The acts on each media of a round, by its place among them. */
 const actsOf: readonly Acts[] = [everything, everything, everything, takedowns, campaigns];
 
 /** Does one thing after another to media by chance until the round is over. */

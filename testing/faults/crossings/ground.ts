@@ -43,7 +43,7 @@ export async function openGround(databaseUrl: string, random: Random) {
   const pauses = () => state.pauses;
   const database = openDatabase(databaseUrl, { maxConnections: connections, connectionTimeoutMs: 30_000 });
   pauseStatements(database, pauses);
-  /** What looks on, and is never frozen. */
+  /** The connection that looks on, and is never frozen. */
   const watching = openDatabase(databaseUrl, { maxConnections: 6 });
   const bucket = (name: 'source' | 'media') => openObjectStore({ bucket: name, dir: folders[name] });
   const [source, media] = [bucket('source'), bucket('media')];

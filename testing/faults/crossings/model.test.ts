@@ -43,7 +43,7 @@ const remove = (more: object = {}) =>
 const hold = (isHeld: boolean) => at(`hold ${isHeld}`, 'hold', { isHeld });
 const expire = (when: number | null) => at(`expire ${when}`, 'expire', { at: when });
 
-/** What is found where these jobs have a stream, the first of which is played. */
+/** The state that is found where these jobs have a stream, the first of which is played. */
 function found(streams: readonly string[], more: Partial<Found> = {}): Found {
   const [playedJob = null] = streams;
   return {

@@ -11,7 +11,7 @@ export interface FoundJob {
   readonly hasStream: boolean;
 }
 
-/** What is found of a media once nothing is under way. */
+/** The state of a media that is found once nothing is under way. */
 export interface Found {
   readonly jobs: readonly FoundJob[];
   /** The jobs whose stream is played, by the rows; one at most. */
@@ -49,7 +49,7 @@ export class Model {
     this.#accepts = new Map(made.map((deed) => [deed.facts.jobId, { deed, facts: deed.facts }]));
   }
 
-  /** What is wrong, a line each. */
+  /** The violations, a line each. */
   violations(found: Found): string[] {
     return [
       ...this.#played(found),

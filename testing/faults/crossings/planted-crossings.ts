@@ -6,7 +6,7 @@ interface Planted {
   /** The invariant that it breaks. */
   readonly invariant: string;
   readonly edits?: readonly Edit[];
-  /** What it changes in the database. */
+  /** The change to the database. */
   readonly sql?: string;
 }
 

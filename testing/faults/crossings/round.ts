@@ -19,7 +19,7 @@ import { advance, aRollout, deleteDue, runAttempt, sweep, work } from './workers
 
 const counts = { hashes: 5, callers: 28, workers: 14, uploads: 6, deletions: 3, rollouts: 3 };
 const cleanupGraceMs = 2_000;
-/** What is under way once nobody calls any more ends within this time, on a busy machine too. */
+/** The time within which all that is under way ends once nobody calls any more, on a busy machine too. */
 const settleMs = 180_000;
 
 interface RoundInput {

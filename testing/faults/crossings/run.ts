@@ -8,7 +8,7 @@ interface RunInput {
   readonly databaseUrl: string;
   readonly seed: number;
   readonly seconds: number;
-  /** What a planted bug changes in the database. */
+  /** The change that a planted bug makes to the database. */
   readonly sql: string | null;
   readonly print: (line: string) => void;
 }

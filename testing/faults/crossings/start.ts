@@ -16,7 +16,7 @@ interface CrossingsResult {
   /** How many of each kind and outcome. */
   readonly deeds: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
-  /** What it printed: a line for each round, and all that was done to the media of a violation. */
+  /** The output: a line for each round, and all that was done to the media of a violation. */
   readonly output: string;
 }
 

@@ -12,7 +12,7 @@ const file = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42', 'latin1'), Buffer.
 
 export class Uploads {
   readonly #scene: Scene;
-  /** What each was answered. */
+  /** The answers to each upload. */
   readonly #answers: { readonly id: string; readonly source: string; completed: boolean; deleted: boolean }[] = [];
 
   constructor(scene: Scene) {
