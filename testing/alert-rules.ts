@@ -54,7 +54,7 @@ export function tryAlert(rule: AlertRule, samples: Samples): string {
   return runPromtool(rule, [{ interval: '1m', input_series: series, promql_expr_test: expectations }]);
 }
 
-/** What promtool reads as one sample a minute. */
+/** The series that promtool reads as one sample a minute. */
 function valuesOf(name: string, { start, healthy, faulty }: Samples, faultyMinutes: number): string {
   const [first, second, third] = [start.get(name) ?? 0, healthy.get(name), faulty.get(name)];
   const before = healthyMinutes + 1;

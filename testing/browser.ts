@@ -122,7 +122,7 @@ export async function shownFrame(page: Page): Promise<ShownFrame> {
   return { brightness, contrast, pixels };
 }
 
-/** Of the page's video, and of the page. */
+/** The state of the page's video, and of the page. */
 interface PageState {
   /** Seconds. */
   readonly time: number;

@@ -8,7 +8,7 @@ import { keepScreenshot, openPage, type WatchedPage } from './browser.ts';
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** What axe finds wrong with a page by WCAG 2.2 AA, and the elements that it means. */
+/** The faults that axe finds in a page by WCAG 2.2 AA, and the elements that it means. */
 export async function faultsOf(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(axePath, 'utf8'));
   const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
@@ -39,7 +39,7 @@ export async function enterConsole(page: Page, { url, key }: { readonly url: str
 /** Leads a page that is signed in to another view. */
 export const goTo = (page: Page, fragment: string) => page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
 
-/** What has the focus: the name, else the id, else the text of an element. */
+/** The element that has the focus: its name, else its id, else its text. */
 export const focusedIn = (page: Page) =>
   page.evaluate<string>('(({ name, id, textContent }) => name || id || textContent)(document.activeElement)');
 
@@ -59,7 +59,7 @@ export async function openIn({ size, scheme }: Look, url: string): Promise<Watch
 /** Views by name: the fragment of the address, and the selector of what is shown when it is whole. */
 export type Views = Readonly<Record<string, readonly [fragment: string, shown: string]>>;
 
-/** What axe finds wrong with each view of a page that is signed in, and views that are wider than the window. */
+/** The faults that axe finds in each view of a page that is signed in, and views that are wider than the window. */
 export async function faultsOfViews(page: Page, views: Views, look: string): Promise<string[]> {
   const faults: string[] = [];
   for (const [name, [fragment, shown]] of Object.entries(views)) {

@@ -51,7 +51,7 @@ export interface Note {
   readonly at: number;
   readonly code?: number;
   readonly names?: readonly string[];
-  /** What was in the workspace at the beginning. */
+  /** The content of the workspace at the beginning. */
   readonly found?: readonly string[];
   readonly environments?: number;
   readonly isConnected?: boolean;

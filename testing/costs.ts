@@ -53,7 +53,7 @@ export class CostCounter {
     this.#restores.push(() => unsubscribe('child_process', onProcess));
   }
 
-  /** What was counted since the last call. Of statements and commands those count that name one of `names`. */
+  /** The counts since the last call. Of statements and commands only those count that name one of `names`. */
   take(names: readonly string[]): Costs & { readonly log: readonly string[] } {
     const isNamed = (text: string) => names.some((name) => text.includes(name));
     const units = this.#units.splice(0).filter((unit) => unit.some(({ values }) => isNamed(values)));

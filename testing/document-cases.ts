@@ -6,7 +6,7 @@ export interface DocumentCase {
   /** Reads JSON; throws for what is no such document. */
   readonly read: (json: string) => unknown;
   readonly valid: object;
-  /** What the reader gives for it; by default the document. */
+  /** The document that the reader gives for it; by default the same. */
   readonly gives?: object;
   /** A place in the document, such as `tracks.0.kind`, and a value that makes it faulty; undefined removes it. */
   readonly faults: readonly DocumentFault[];

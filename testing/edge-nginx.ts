@@ -16,7 +16,7 @@ const njs = modules.map((dir) => join(dir, 'ngx_http_js_module.so')).find((file)
 export const hasEdgeNginx = nginx !== null && njs !== null;
 
 interface EdgeNginx {
-  /** Of the test's own; the cache is below it, in `cache`. */
+  /** The test's own folder; the cache is below it, in `cache`. */
   readonly folder: string;
   /** The script that verifies tickets, and the configuration of the server. */
   readonly script: string;

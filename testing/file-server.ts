@@ -17,7 +17,7 @@ export interface FileServer {
   close(): Promise<void>;
 }
 
-/** What a path answers instead of the plain file; true: it has answered. */
+/** The answer of a path instead of the plain file; true: it has answered. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** A server that serves one file with an ETag and by ranges at each path, unless `answer` does it. */

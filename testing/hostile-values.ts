@@ -50,7 +50,7 @@ export const naughtyTexts: readonly string[] = [
 /** Any text, malformed Unicode among it. */
 export const anyText = oneof(constantFrom(...naughtyTexts), string({ unit: 'binary' }), string({ unit: 'grapheme' }));
 
-/** Of which neither a text nor a number can be made. */
+/** A value of which neither a text nor a number can be made. */
 const unprintable = { toString: 1, valueOf: 1 };
 
 /** Any value that JSON can hold. */

@@ -19,7 +19,7 @@ export const colours = {
   white: [250, 250, 250],
 } as const;
 export type ColourName = keyof typeof colours;
-/** Of the quarters, from the left above to the right below. */
+/** The colours of the quarters, from the left above to the right below. */
 export type Corners = readonly [ColourName, ColourName, ColourName, ColourName];
 
 /** The corners of the image by EXIF orientation, as they are shown. */
@@ -130,7 +130,7 @@ const complement = ([c, m, y, k]: readonly [number, number, number, number]) =>
   [c, m, y].map((ink) => ((255 - ink) * (255 - k)) / 255);
 const plainInks = Object.fromEntries(Object.entries(inks).map(([name, ink]) => [name, complement(ink)]));
 const cmykTiff = () => tiff({ width, height, samples: fill((name) => inks[name]), photometric: 5 });
-/** What the press profile of libvips can print of the colours. */
+/** The colours as the press profile of libvips can print them. */
 const printed = { red: [219, 41, 25], green: [112, 160, 37], blue: [37, 59, 119], white: [248, 247, 247] } as const;
 
 interface Look extends Partial<Pick<CorpusImage, 'tolerance' | 'expected' | 'alpha'>> {

@@ -1,2 +1,2 @@
-/** What `ImageProcessor.make` reads of an image that is in memory. */
+/** The source that `ImageProcessor.make` reads for an image that is in memory. */
 export const sourceOf = (bytes: Uint8Array) => () => Promise.resolve([bytes]);

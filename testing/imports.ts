@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** What a source file says of what it is made of. */
+/** A source file, with its imports. */
 export interface SourceFile {
   /** From the root of the tree, with `/`. */
   readonly path: string;

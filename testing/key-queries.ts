@@ -8,7 +8,7 @@ import { idOfRow } from './many-rows.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
 
-/** What API keys ask of the database. */
+/** The queries about API keys. */
 export function keyQueries(): Query[] {
   const digest = Buffer.alloc(32);
   const unbounded = { hashPrefix: null, sourcePrefix: null, profiles: null, priorityMax: 0, expiresAt: null };

@@ -16,7 +16,7 @@ import { importsOf } from './imports.ts';
 //   no folder ─ lock ─> no folder ─> made in a temporary folder ─ rename ─> folder ─ unused for long ─> removed
 //                 └───> folder: another process has made it meanwhile
 
-/** What a folder depends on. */
+/** The things that a folder depends on. */
 export interface Recipe {
   /** Names the folder, for people. */
   readonly name: string;

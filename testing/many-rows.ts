@@ -8,11 +8,11 @@ export interface ManyRows {
   readonly jobs: number;
   /** Jobs among them of the hash `busy`, each with a stream that a later one replaced. */
   readonly ofOneHash: number;
-  /** Of them, unfinished jobs: waiting images and videos, and claimed jobs. */
+  /** The unfinished ones of them: waiting images and videos, and claimed jobs. */
   readonly unfinished: number;
   /** Webhook events: of the latest jobs, delivered except to one host. */
   readonly events: number;
-  /** Of them, due events of the host `hanging.example`. */
+  /** The due events of the host `hanging.example` among them. */
   readonly ofOneHost: number;
   /** Attempts of these events, from the first event on. */
   readonly attempts: number;

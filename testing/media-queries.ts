@@ -45,7 +45,7 @@ const played = {
   throughputs: Array.from({ length: throughputRanges }, () => 0),
 };
 
-/** What is asked of media and their deletions, of a hash that has many jobs too. */
+/** The queries about media and their deletions, of a hash that has many jobs too. */
 export function mediaQueries(): Query[] {
   const purge = { url: 'http://cdn.example/', eventId: randomUUID() };
   return [

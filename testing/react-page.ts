@@ -12,7 +12,7 @@ interface ReactPage {
   /** Address of the service. */
   readonly host: string;
   readonly hash: string;
-  /** What the token route of the application answers. */
+  /** The answer of the application's token route. */
   readonly tokenFor: (hash: string) => string;
 }
 

@@ -14,7 +14,7 @@ const isDeep = (path: string) => path.endsWith('.deep.test.ts');
 /** Have a configuration, and a target, of their own. */
 const isOnCluster = (path: string) => /^test\/(?:k8s|e2e)\//.test(path);
 
-/** What tests start or read by its path, which is an import in all but its form. */
+/** The files that tests start or read by their paths, which is an import in all but its form. */
 const usedBy: readonly (readonly [user: string, used: RegExp])[] = [
   ['testing/runner.ts', /^runner\/main\.ts$/],
   ['testing/programs.ts', /^main\.ts$/],
@@ -58,8 +58,8 @@ export function deepTestsReaching(root: string, files: readonly string[]): strin
 }
 
 /**
- * What differs from the branch `main`, with files that are not committed. On `main` itself: what the commits of half a
- * day before its last one changed.
+ * The files that differ from the branch `main`, with those that are not committed. On `main` itself: the files that the
+ * commits of half a day before its last one changed.
  */
 export function changedSince(root: string): string[] {
   const names = [git(root, 'diff', '--name-only', base(root)), git(root, 'ls-files', '--others', '--exclude-standard')];

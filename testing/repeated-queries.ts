@@ -30,7 +30,7 @@ import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
 import { rolloutQueries } from './rollout-queries.ts';
 
-/** What it is, the most rows that it may look at, and its call. */
+/** The name of a query, the most rows that it may look at, and its call. */
 export type RepeatedQuery = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
 
 const locked = ({ pool }: Database) => new LockedHash(pool as unknown as PoolClient);
@@ -53,7 +53,7 @@ export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
   ];
 }
 
-/** Of cleanup and retention. */
+/** The queries of cleanup and retention. */
 function ofDueRows(): RepeatedQuery[] {
   const busy = { jobId: idOfRow(5), hash: 'busy' };
   return [
@@ -81,7 +81,7 @@ function ofDueRows(): RepeatedQuery[] {
   ];
 }
 
-/** Of uploads and events of the bucket. */
+/** The queries of uploads and events of the bucket. */
 function ofUploads(): RepeatedQuery[] {
   const id = idOfRow(5);
   const named = { keyId: 'key', name: 'a.mp4', contentType: null, sha256: null, source: 'uploads/a.mp4' };
@@ -134,7 +134,7 @@ function ofImports(id: string): RepeatedQuery[] {
   ];
 }
 
-/** Of the other tasks of a controller. */
+/** The queries of the other tasks of a controller. */
 function ofController(rows: ManyRows): RepeatedQuery[] {
   const waiting = idOfRow(rows.jobs - 1);
   const unexplained = { phase: null, status: 'queued', waitingReason: null };
@@ -225,7 +225,7 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
   ];
 }
 
-/** What is done for a job, by its id or its idempotency key. */
+/** The queries for a job, by its id or its idempotency key. */
 function ofOneJob(rows: ManyRows): RepeatedQuery[] {
   const [waiting, claimed, failed] = [idOfRow(rows.jobs - 1), idOfRow(rows.jobs - 10), idOfRow(1_007)];
   const current = { jobId: claimed, attempt: 1 };

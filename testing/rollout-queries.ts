@@ -25,7 +25,7 @@ const withUnreadable = (d: Database): Database => ({
     }),
 });
 
-/** What is asked of rollouts and their items. */
+/** The queries about rollouts and their items. */
 export function rolloutQueries(): Query[] {
   const moves: readonly (readonly [ItemStatus, ItemStatus, string])[] = [
     ['running', 'done', 'h20601'],

@@ -30,7 +30,7 @@ export type RolloutRig = Awaited<ReturnType<typeof openRolloutRig>>;
 /** How a rerun ends; failed where it is null. */
 export interface RerunEnd {
   readonly bytes: number;
-  /** Of VMAF; without one where it is left out. */
+  /** The score by VMAF; without one where it is left out. */
   readonly score?: number;
   readonly toolVersion?: string | null;
 }
@@ -38,7 +38,7 @@ export interface RerunEnd {
 const ownSource = 'a.mp4';
 const profiles = { small: { crf: 30 }, other: { crf: 28 } };
 
-/** What a process that works on rollouts needs. */
+/** The dependencies of a process that works on rollouts. */
 export function rolloutDependencies(
   database: Database,
   { databaseUrl, ...folders }: { readonly databaseUrl: string; readonly source: string; readonly media: string },

@@ -20,7 +20,7 @@ import { madeOnce, type Recipe } from './made-once.ts';
 
 export const contentKey = { kid: '00112233445566778899aabbccddeeff', key: 'ffeeddccbbaa99887766554433221100' };
 export const keyEndpoint = 'https://media.example/api/key/clip-1';
-/** What only `publish` gets. */
+/** The variables that only `publish` gets. */
 export const keyEnvironment = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 
 export interface RunnerRig<T extends JobType = JobType> {
@@ -120,8 +120,8 @@ interface OnePiece<T extends JobType> {
 }
 
 /**
- * What the runner makes of a source, to compare with: made once for all tests and runs, and again when the runner or a
- * tool has changed. Nothing may be written into its bucket.
+ * The stream that the runner makes of a source, to compare with: made once for all tests and runs, and again when the
+ * runner or a tool has changed. Nothing may be written into its bucket.
  */
 export async function inOnePiece<T extends JobType>(
   source: string,

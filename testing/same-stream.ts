@@ -53,7 +53,7 @@ export async function likeness(path: string, reference: string): Promise<number[
   return [...stats.matchAll(/psnr_avg:(inf|[\d.]+)/g)].map(([, db]) => (db === 'inf' ? 100 : Number(db)));
 }
 
-/** What playlists say of the segments of every track. */
+/** The segments of every track, as playlists describe them. */
 async function segmentsOf({ rig, results }: Stream): Promise<string[]> {
   const tracks = [...results.video_tracks, ...results.audio_tracks];
   return Promise.all(tracks.map(async ({ id, playlist }) => `${id}\n${await readFile(rig.at(playlist), 'utf8')}`));

@@ -18,7 +18,7 @@ export async function fetchObject(url: string, headers: Record<string, string> =
   return { url, status: response.status, type: response.headers.get('content-type') ?? '', bytes };
 }
 
-/** What the parser makes of a playlist. @throws Error when it is not there */
+/** A playlist, as the parser reads it. @throws Error when it is not there */
 export async function fetchPlaylist(url: string): Promise<{ text: string; manifest: Manifest }> {
   const { status, bytes } = await fetchObject(url);
   if (status !== 200) throw new Error(`${url}: ${status}`);

@@ -7,7 +7,7 @@ import { phoneTracksMov } from './mp4-boxes.ts';
 
 export type Quarter = 'red' | 'green' | 'blue' | 'white';
 
-/** What a stream must be. Sizes in pixels of the largest rung. */
+/** The properties that a stream must have. Sizes in pixels of the largest rung. */
 export interface ExpectedStream {
   readonly width: number;
   readonly height: number;
@@ -33,7 +33,7 @@ export interface CorpusVideo {
 }
 
 interface Look extends Partial<ExpectedStream> {
-  /** Of the source. Seconds; frames a second. */
+  /** The length of the source in seconds; its rate in frames a second. */
   readonly seconds?: number;
   readonly fps?: string;
   readonly size?: string;
@@ -307,7 +307,7 @@ const scratched: CorpusVideo = {
   },
 };
 
-/** What a recorder of broadcasts, or of calls, writes when the frame size changes. */
+/** A recording of broadcasts, or of calls, in which the frame size changes. */
 const resized: CorpusVideo = {
   ...codec('MPEG-TS whose frame grows from 4:3 to 16:9', 'ts', x264, { size: '320x180', frames: 80 }),
   make: async () => {

@@ -3,7 +3,7 @@ import type { AskPart, StartedPart } from './server.ts';
 import type { Postgres, StageService } from './service.ts';
 import type { ClipName, StageStreams } from './streams.ts';
 
-/** What the test files of a run share, by the names by which they ask. */
+/** The parts that the test files of a run share, by the names by which they ask. */
 export type Parts = {
   /** The program in mode `all` on buckets that are folders. */
   readonly service: StageService;

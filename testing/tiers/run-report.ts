@@ -2,15 +2,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
 
-/** What a run of vitest did. */
+/** The summary of a run of vitest. */
 export interface RunSummary {
   readonly passed: number;
   /** Tests, files that did not load, and errors outside of every test. */
   readonly failed: number;
   readonly skipped: number;
-  /** What failed, with the messages of each try. */
+  /** The tests that failed, with the messages of each try. */
   readonly failures: readonly string[];
-  /** What passed only when it was tried again, with the messages of the tries before. */
+  /** The tests that passed only when they were tried again, with the messages of the tries before. */
   readonly retried: readonly string[];
   /** Skipped tests of each file. */
   readonly skippedIn: Readonly<Record<string, number>>;
@@ -93,7 +93,7 @@ function countsOf(names: readonly string[]): Record<string, number> {
   return counts;
 }
 
-/** What a reader must know of a run that is otherwise green. */
+/** The closing text of a run that is otherwise green. */
 function closingText({ retried, skippedIn }: Pick<RunSummary, 'retried' | 'skippedIn'>): string {
   const again = retried.map((test) => `passed only when it was tried again: ${test}\n`);
   const skipped = Object.entries(skippedIn).map(

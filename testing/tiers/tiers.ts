@@ -1,6 +1,6 @@
 /** A tier of tests: CONTRIBUTING.md, "Tests". */
 export interface Tier {
-  /** What runs the tests of the tier; paths of files and flags of vitest follow it. */
+  /** The command that runs the tests of the tier; paths of files and flags of vitest follow it. */
   readonly command: readonly [program: string, ...args: string[]];
   /** The pattern of its files, for those that are run in slices. */
   readonly files: string;
