@@ -6,7 +6,7 @@ import { z } from 'zod';
 // `make audit`: the licences of the packages that are installed, and the known holes of those that the service runs
 // with. The licences need no network.
 
-/** What may be part of a work under Apache-2.0, or stand beside it (NOTICE). */
+/** The licenses that may be part of a work under Apache-2.0, or stand beside it (NOTICE). */
 const allowed = new Set(
   `0BSD Apache-2.0 BlueOak-1.0.0 BSD BSD-2-Clause BSD-3-Clause CC0-1.0 ISC LGPL-3.0-or-later MIT MPL-2.0 PSF-2.0
    Python-2.0 Unlicense`.split(/\s+/),
@@ -48,7 +48,7 @@ export function refusedLicences(root: string): string[] {
 
 const reportSchema = z.object({ metadata: z.object({ vulnerabilities: z.record(z.string(), z.number()) }) });
 
-/** What `npm audit --json` found: the number of high and critical holes; null where the registry does not know. */
+/** The number of high and critical holes by the output of `npm audit --json`; null where the registry does not know. */
 export function holesIn(json: string): number | null {
   try {
     const { vulnerabilities } = reportSchema.parse(JSON.parse(json)).metadata;

@@ -9,7 +9,7 @@ import { sections } from '#platform/config/variables.ts';
 // Writes the tables of docs/reference that say what schemas and declarations say, each between two comments that name
 // it: `node scripts/generate-reference.ts`. A test compares the pages with what this generates.
 
-/** What JSON Schema says of an option. */
+/** An option as JSON Schema describes it. */
 interface Option {
   readonly type?: string;
   readonly description?: string;
@@ -70,7 +70,7 @@ function rowsOf(type: string, name: string, option: Option): string[] {
   return [row, ...fields.flatMap(([field, inner]) => rowsOf(type, `${name}[].${field}`, inner))];
 }
 
-/** What an option may be. */
+/** The values that an option may have. */
 function valueOf({ type, enum: values, minimum, maximum, minItems, maxItems }: Option): string {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
   if (type === 'array') return `a list of ${minItems}–${maxItems}`;

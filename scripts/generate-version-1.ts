@@ -20,7 +20,9 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Component>> };
 }
 
-/** What a client can rely upon in a document: each route with its statuses, each field with its type; sorted. */
+/**
+ * The lines that a client can rely upon in a document: each route with its statuses, each field with its type; sorted.
+ */
 export function promisedBy(text: string): string[] {
   const { paths, components } = JSON.parse(text) as Document;
   const routes = Object.entries(paths).flatMap(([path, item]) =>
@@ -54,7 +56,7 @@ export async function recorded(): Promise<string[]> {
   return (await readFile(recordFile, 'utf8')).trimEnd().split('\n');
 }
 
-/** Of a line, what it is about: the route or the field. A line that says something else of it is no new one. */
+/** The subject of a line: the route or the field. A line that says something else of it is no new one. */
 function subjectOf(line: string): string {
   return /^\S+\.\S+?(?=\??\s)|^\S+ \S+ \S+/.exec(line)?.[0] ?? line;
 }

@@ -185,7 +185,7 @@ function pythonType({ type, enum: values }: Schema): string {
   return { integer: 'int', number: 'float', boolean: 'bool' }[type ?? ''] ?? 'str';
 }
 
-/** What stands for what in code that waits for nothing but its own thread. */
+/** The replacements that make code wait for nothing but its own thread. */
 const replacements: readonly (readonly [RegExp, string])[] = [
   [/\basync (def|for|with)\b/g, '$1'],
   [/\bawait /g, ''],

@@ -16,7 +16,7 @@ interface TierResult extends Omit<RunSummary, 'retried' | 'skippedIn'> {
   readonly tier: string;
   readonly isOk: boolean;
   readonly wallSec: number;
-  /** Of the tests and all that they started; null where the system does not say. */
+  /** The processor time of the tests and all that they started; null where the system does not say. */
   readonly processorSec: number | null;
   readonly budgetSec: number;
 }

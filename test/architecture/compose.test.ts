@@ -15,7 +15,7 @@ import { findProgram } from '../../testing/servers.ts';
 const names = z.array(z.string());
 const conditions = z.enum(['service_started', 'service_healthy', 'service_completed_successfully']);
 
-/** What compose.yaml uses of the Compose Specification; any other field is a fault. */
+/** The fields of the Compose Specification that compose.yaml uses; any other one is a fault. */
 const composeFile = z.strictObject({
   name: z.string(),
   services: z.record(

@@ -43,7 +43,7 @@ function isProgramOrTest(module: string): boolean {
   return ['main.ts', 'http-service.ts', 'cli', 'demo', 'scripts', 'bench', ...others].includes(module);
 }
 
-/** What `check` finds wrong in the files, as `path: what`. */
+/** The faults that `check` finds in the files, as `path: what`. */
 function faults(files: readonly SourceFile[], check: (file: SourceFile) => readonly string[]): string[] {
   return files.flatMap((file) => check(file).map((fault) => `${file.path}: ${fault}`));
 }

@@ -66,7 +66,7 @@ afterAll(async () => {
 const event = (shown: ReturnType<typeof job>) =>
   `id: ${shown.updated_at}\nevent: job\ndata: ${JSON.stringify(shown)}\n\n`;
 
-/** What a terminal obeys, but the clearing of a line by the bar of this program. */
+/** The characters that a terminal obeys, but the clearing of a line by the bar of this program. */
 function steering(text: string): string[] {
   const own = text.replaceAll('\r\u001B[K', '').replaceAll('\r\n', '\n');
   // oxlint-disable-next-line no-control-regex -- it is what must not be there

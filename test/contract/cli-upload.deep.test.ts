@@ -20,7 +20,7 @@ const timeoutMs = 120_000 + sizeMib * 400;
 let service: ServiceUnderTest;
 let program: Program;
 let cli: CommandLine;
-/** Of the program, also when it has come back. */
+/** The address of the program, also when it has come back. */
 let url = '';
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ async function uploadOf({ home }: CommandLine, baseUrl: string): Promise<Upload 
   return (await (await fetch(`${baseUrl}/api/uploads/${id}`, { headers })).json()) as Upload;
 }
 
-/** What a terminal shows of an upload that was interrupted: shares that grow, a rate and the end. */
+/** Expects the display of an upload that was interrupted: shares that grow, a rate and the end. */
 function expectProgress(shown: string): void {
   const shares = [...shown.matchAll(/uploading \[[#.]+\] +(\d+) %/g)].map(([, percent]) => Number(percent));
   expect(new Set(shares).size, shown.slice(-500)).toBeGreaterThan(5);

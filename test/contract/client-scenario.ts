@@ -33,7 +33,7 @@ interface Step {
   readonly until?: object;
 }
 
-/** What the steps begin with. */
+/** The values that the steps begin with. */
 export interface Variables {
   readonly run: string;
   readonly api: string;

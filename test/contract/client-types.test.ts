@@ -41,7 +41,7 @@ const flows: Readonly<Record<string, (client: Reelwright) => Promise<void>>> = {
   },
 };
 
-/** What a receiver of webhooks may do without a check that the compiler does not know of. */
+/** The steps that a receiver of webhooks may take without a check that the compiler does not know of. */
 function receive(event: WebhookEvent): string {
   if (event.status === 'failed') return event.error.code;
   expectTypeOf(event.error).toEqualTypeOf<undefined>();

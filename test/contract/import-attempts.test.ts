@@ -28,7 +28,7 @@ import {
 
 // docs/reference/contract.md, "Imports": what leads from one attempt at an import to the next, and to its end.
 
-/** What a server answers to one request after another; the last one for all that follow. */
+/** The answers of a server to one request after another; the last one stands for all that follow. */
 function inTurn(...answers: Answer[]): Answer {
   let request = 0;
   return (...given) => (answers[Math.min(request++, answers.length - 1)] as Answer)(...given);

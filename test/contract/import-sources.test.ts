@@ -26,7 +26,7 @@ const redirect =
     return true;
   };
 
-/** What names resolve to, one answer after another. */
+/** The addresses that names resolve to, one answer after another. */
 const names: Record<string, string[]> = {};
 const resolve = (name: string) => Promise.resolve([{ address: names[name]?.shift() ?? '127.0.0.2', family: 4 }]);
 

@@ -113,7 +113,7 @@ export async function newFolder(): Promise<StorageSettings> {
   return { bucket: `file:${join(dir, 'source')}`, dir: join(dir, 'source') };
 }
 
-/** What files are imported to: a folder, and a bucket where there is an S3 server. */
+/** The stores that files are imported to: a folder, and a bucket where there is an S3 server. */
 export const stores = {
   folder: newFolder,
   ...(inject('s3') === null ? {} : { bucket: () => newStorage('', 'source') }),

@@ -9,7 +9,7 @@ import { thumbnailResults } from './results.ts';
 let api: ApiUnderTest;
 let acme: MadeKey;
 let other: MadeKey;
-/** What a key owns, by the names of path parameters. */
+/** The things that a key owns, by the names of path parameters. */
 interface Owned {
   readonly job: string;
   readonly upload: string;

@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '#platform/config/config.ts';
 
 // docs/reference/contract.md, "Limits": the limits of a service that sets none.
 
-/** What the configuration says when only what has no default is set, and `more`. */
+/** The configuration when only what has no default is set, and `more`. */
 function defaults(more: Record<string, string> = {}): Config {
   const needed = {
     API_KEY: 'an api key of this test',

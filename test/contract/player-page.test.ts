@@ -78,11 +78,11 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
   });
   afterAll(() => rules?.context().close());
 
-  /** What a module of the page answers: the result of `expression`, which calls its export `name`. */
+  /** The answer of a module of the page: the result of `expression`, which calls its export `name`. */
   const answerOf = (module: string, name: string, expression: string) =>
     rules.evaluate(`import('/player/${module}').then(({ ${name} }) => ${expression})`);
 
-  /** What the page reads from the fragment of its address. */
+  /** The input that the page reads from the fragment of its address. */
   const inputOf = (fragment: Record<string, string>) => {
     const address = JSON.stringify(`#${new URLSearchParams(fragment).toString()}`);
     return answerOf('addresses.js', 'readFragment', `(history.replaceState(null, '', ${address}), readFragment())`);

@@ -13,7 +13,7 @@ import { type ApiUnderTest, startApi } from './api-under-test.ts';
 // docs/reference/contract.md, "Signed playback": media that are signed, on two servers with caches of their own.
 
 const secret = 'a secret of streams of signed media';
-/** What a promise of five seconds takes on a slow machine. */
+/** The time that a promise of five seconds takes on a slow machine. */
 const within = { timeout: 5_000, interval: 100 };
 
 let api: ApiUnderTest;

@@ -12,7 +12,7 @@ let counter = 0;
 const thumbnail = () => ({ type: 'image:thumbnail', hash: `s${counter++}`, source: 'a.jpg' });
 const retry = (jobId: string) => api.call(`/api/jobs/${jobId}/retry`, { method: 'POST' });
 
-/** What a retry of both stages of a `video:full` makes: type, profile and priority of each job. */
+/** The jobs that a retry of both stages of a `video:full` makes: type, profile and priority of each. */
 const stagesWith = (profile: string | undefined, priority: number) => [
   ['video:preview', undefined, priority],
   ['video:transcode', profile, priority],

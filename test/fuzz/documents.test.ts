@@ -44,7 +44,7 @@ const split = { v: 1, rev, earlier: [rev], chunk_frames: [250, 250] };
 const track = { kind: 'video', id: 'r360_h264', playlist: '#EXTM3U', iframe_playlist: null };
 const object = { key: 'a/b', size: 1, sha256 };
 
-/** Of which no number can be made, as zod tries before it looks at the type. */
+/** A length of which no number can be made, as zod tries before it looks at the type. */
 const oddLength = { length: { toString: 1, valueOf: 1 } };
 const withOddLengths = (document: object) =>
   JSON.stringify(Object.fromEntries(Object.keys({ v: 1, ...document }).map((name) => [name, oddLength])));

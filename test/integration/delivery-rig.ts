@@ -47,7 +47,7 @@ interface Options {
   readonly connectionsMax?: number;
   readonly bytesPerSecondMin?: number;
   readonly rateWindowMs?: number;
-  /** Of the storage. */
+  /** The timeout of the storage. */
   readonly timeoutMs?: number;
   /** 1 MiB by default. */
   readonly cacheBytesMax?: number;

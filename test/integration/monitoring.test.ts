@@ -25,7 +25,7 @@ const dashboard = JSON.parse(readFileSync(new URL('dashboard.json', folder), 'ut
   panels: { title: string; targets: { expr: string }[] }[];
 };
 
-/** Of a cluster, whose leader alone sets them (test/k8s/pod-problems.test.ts). */
+/** The series of a cluster, whose leader alone sets them (test/k8s/pod-problems.test.ts). */
 const leader = 'svc_leader{lease="reelwright-controller"}';
 const podProblem = 'svc_media_jobs_waiting{pool="default",reason="NodeNotReady"}';
 /** One attempt for each webhook, and retention times that are short of what `fallBehind` makes of jobs. */

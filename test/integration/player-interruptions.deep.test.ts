@@ -19,7 +19,7 @@ async function visit(fragment: Record<string, string>, failing = later): Promise
   return page;
 }
 
-/** What the player cannot read. */
+/** A segment that the player cannot read. */
 const headOnly = Buffer.alloc(20_000, 0xff);
 headOnly.writeUInt32BE(headOnly.length);
 headOnly.write('moof', 4);

@@ -16,7 +16,7 @@ import { onStage } from '../../testing/stage/stage.ts';
 const [clear, encrypted] = ['signed-clear', 'signed-encrypted'];
 const credentialsOf = async (hash: string) => ({ hash, ticket: await newTicket(hash), token: tokenFor(hash) });
 
-/** What the page has requested of streams. */
+/** The paths of streams that the page has requested. */
 const streamPaths = async ({ requests }: WatchedPage) =>
   (await requests()).map(({ url }) => new URL(url).pathname).filter((path) => /^\/(?:s|stream)\//.test(path));
 

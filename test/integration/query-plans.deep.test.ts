@@ -29,7 +29,7 @@ interface Plan {
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 const tables = new Set(['jobs', 'webhook_events', 'webhook_attempts']);
 
-/** What runs once, when a process starts or is asked whether it is ready. */
+/** The files whose statements run once, when a process starts or is asked whether it is ready. */
 const ofTheStart = new Set(['migrate.ts', 'prepare-database.ts', 'database.ts']);
 
 /** The rows that the scans of a plan looked at. */

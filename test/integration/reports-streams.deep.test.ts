@@ -34,7 +34,7 @@ describe('attachments', () => {
 });
 
 const broadcast = async () => sample('broadcast.ts', `-i ${await base()} -c copy -f mpegts`);
-/** Of a packet of MPEG-TS. */
+/** The PID of a packet of MPEG-TS. */
 const pidOf = (unit: Buffer) => unit.readUInt16BE(1) & 0x1fff;
 
 describe('recordings that begin or end anywhere', () => {

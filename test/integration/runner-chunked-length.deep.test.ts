@@ -58,7 +58,7 @@ const { byName } = mediaProfilesSchema.parse({
   },
 });
 
-/** What a record says of a chunk that is `later` chunks after it. */
+/** The record of a chunk, moved to one that is `later` chunks after it. */
 function movedBy(record: ChunkResult, later: number, chunkTicks: number): ChunkResult {
   const json = JSON.stringify(record)
     .replaceAll(/seg_(\d+)\./g, (_, number) => `seg_${Number(number) + later * segmentsPerChunk}.`)

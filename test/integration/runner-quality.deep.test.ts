@@ -14,7 +14,10 @@ import { removeRigs, runnerRig, runToResult, wholeTrack } from '../../testing/ru
 afterAll(removeRigs);
 
 const hasVmaf = (await runTool('vmaf', ['-hide_banner', '-filters'])).includes(' libvmaf ');
-/** Of VMAF. What a frame lacks to the best SSIM may differ by as much as that is at a VMAF of 93. */
+/**
+ * The greatest error of VMAF. The distance of a frame to the best SSIM may differ by as much as that is at a VMAF of
+ * 93.
+ */
 const vmafErrorMax = 1.5;
 const ssimErrorMax = vmafErrorMax / (100 - 93);
 const errorOf = (lacks: number, wanted: number) => Math.abs(lacks / wanted - 1);

@@ -55,7 +55,7 @@ async function segmentsOf(rig: RunnerRig, playlist: string): Promise<{ text: str
   return await Promise.all(segments.map(read));
 }
 
-/** What every segment begins with. */
+/** The beginning of every segment. */
 const header = 'WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000';
 
 it.each([

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 type Ask = (path: string) => Promise<{ readonly status: number; readonly text: string }>;
 
-/** What every edge does. */
+/** Expects of an edge what every edge does. */
 async function expectEdge(ask: Ask): Promise<void> {
   const segment = 'movie-1/0123456789abcdef/video/r360_h264/seg_1.m4s';
   reached = [];

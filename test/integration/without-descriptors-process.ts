@@ -24,7 +24,7 @@ const dir = await mkdtemp(join(tmpdir(), 'reelwright-descriptors-'));
 const store = openFolderStore(dir);
 
 interface Case {
-  /** What was done before. */
+  /** The preparation, which runs while descriptors are free. */
   readonly prepare?: () => Promise<unknown>;
   readonly work: () => Promise<unknown>;
 }

@@ -9,7 +9,7 @@ import { expect, it } from 'vitest';
 const run = promisify(execFile);
 const program = join(import.meta.dirname, 'without-descriptors-process.ts');
 
-/** What happens with up to `leftMax` free descriptors, and afterwards with more. */
+/** The outcomes with up to `leftMax` free descriptors, and afterwards with more. */
 async function outcomesOf(name: string, leftMax: number): Promise<unknown> {
   const script = 'ulimit -n 64; exec "$@"';
   const { stdout } = await run('bash', ['-c', script, 'bash', process.execPath, program, name, String(leftMax)]);

@@ -17,7 +17,7 @@ const attemptsMax = 3;
 
 const jobIdOf = ({ pod }: PlayedPod) => pod.metadata?.labels?.['reelwright.dev/job-id'] ?? '';
 
-/** What becomes of a pod; some wait for a few seconds before they run, or run for a few. */
+/** The fates of pods; some wait for a few seconds before they run, or run for a few. */
 const fates: readonly ((pod: PlayedPod['pod'], random: Random) => Fate)[] = [
   ...Array.from({ length: 4 }, () => (_: unknown, random: Random) => ({ runMs: 200 + random() * 1_200 })),
   (pod) => ({ fails: failedStatus(pod, { exitCode: 137 }, disruptionTarget('EvictionByEvictionAPI')) }),

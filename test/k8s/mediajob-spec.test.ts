@@ -15,7 +15,7 @@ async function place() {
   return { client, namespace: await newNamespace(client) };
 }
 
-/** What the API server says to a spec: the fields it names, or none when it takes it. */
+/** The fields that the API server names when it refuses a spec, or none when it takes it. */
 async function refusedFields(spec: object): Promise<string[]> {
   const { client, namespace } = await place();
   try {

@@ -21,7 +21,7 @@ const [otherNamespace, allNamespaces] = ['default', ''];
 
 const { api, delivery, controller, runner } = serviceAccounts;
 
-/** What each account may do beyond an account without roles: by namespace, `<resource>.<group>`, then verbs. */
+/** The rights of each account beyond an account without roles: by namespace, `<resource>.<group>`, then verbs. */
 const allowed: Record<string, Record<string, Record<string, string>>> = {
   [api]: {},
   [delivery]: {},
@@ -49,7 +49,7 @@ const allowed: Record<string, Record<string, Record<string, string>>> = {
   },
 };
 
-/** What it may do with kinds that have no namespace. */
+/** The rights to kinds that have no namespace. */
 const clusterWide: Record<string, Record<string, string>> = { [controller]: { nodes: 'list watch' } };
 
 let connection: Connection;
@@ -131,7 +131,7 @@ async function knownResources(): Promise<KnownResource[]> {
   ];
 }
 
-/** What an account may do in a namespace beyond what an account without any role may. */
+/** The rights of an account in a namespace beyond those of an account without any role. */
 async function allowances(account: string, namespace: string): Promise<Record<string, string>> {
   const questions = (await knownResources()).flatMap(({ verbs, ...rest }) =>
     verbs.map((verb) => ({ ...rest, verb, namespace })),
