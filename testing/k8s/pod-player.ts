@@ -47,8 +47,8 @@ export interface PlayedPod {
 export interface Play {
   /** How many chunks every video has; by default the split of a video finds it short, and encodes it. */
   readonly chunks?: number;
-  /** How long the pod of a chunk waits for its start; by default 150 ms. */
-  readonly podWaitsMs?: number;
+  /** Resolves when the pod of a chunk may begin; by default after 150 ms. */
+  readonly mayBegin?: (played: PlayedPod) => Promise<unknown>;
   /** Resolves when a chunk may end. */
   readonly mayEnd?: (chunk: number) => Promise<unknown>;
   readonly fateOf?: (played: PlayedPod) => Fate | undefined;
@@ -99,10 +99,8 @@ export class PodPlayer {
     const isDeleted = once(deleted, 'abort');
     const played = await this.#played(pod);
     const fate = this.#play.fateOf?.(played) ?? {};
-    const startMs = isChunk(played.part) ? (this.#play.podWaitsMs ?? 150) : 0;
-    const { waits, waitMs = waits === undefined ? startMs : foreverMs } = fate;
-    if (waits !== undefined) await this.#node.setStatus(pod, waits);
-    await Promise.race([sleep(waitMs, undefined, { ref: false }), isDeleted]);
+    if (fate.waits !== undefined) await this.#node.setStatus(pod, fate.waits);
+    await Promise.race([this.#mayBegin(played, fate), isDeleted]);
     if (!deleted.aborted) {
       await this.#begin(played);
       await Promise.race([this.#work(played, fate), isDeleted]).finally(() => this.running.delete(played));
@@ -111,6 +109,13 @@ export class PodPlayer {
     // As a kubelet does: the end is reported before the pod goes.
     await this.#node.setStatus(pod, failedStatus(pod, { exitCode: 143 }));
     await this.#node.removePod(pod);
+  }
+
+  #mayBegin(played: PlayedPod, { waits, waitMs }: Fate): Promise<unknown> {
+    const mayBegin = isChunk(played.part) ? this.#play.mayBegin : undefined;
+    if (waits === undefined && waitMs === undefined && mayBegin !== undefined) return mayBegin(played);
+    const startMs = isChunk(played.part) ? 150 : 0;
+    return sleep(waitMs ?? (waits === undefined ? startMs : foreverMs), undefined, { ref: false });
   }
 
   async #played(pod: Pod): Promise<PlayedPod> {
