@@ -10,6 +10,7 @@ const values = {
   expiry: time,
   bytes: z.string().regex(/^\d{1,18}$/),
   prefix: z.literal(''),
+  search: z.literal(''),
 } as const satisfies Record<MediaFilter['by'], z.ZodType<string>>;
 
 /** The cursor of the page after a media. */

@@ -29,6 +29,8 @@ const example: Job = {
   results: null,
   resultsExpired: false,
   trace: null,
+  title: null,
+  metadata: null,
   createdAt: new Date(0),
   updatedAt: new Date(0),
   startedAt: null,

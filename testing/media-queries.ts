@@ -8,6 +8,7 @@ import { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
 import { decidePlayback, PlaybackStore } from '#platform/postgres/playback-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { giveUpKeyOfDeleted, takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
@@ -33,7 +34,10 @@ const filters: readonly MediaFilter[] = [
   { by: 'prefix', prefix: 'b' },
   { by: 'expiry', expiresBefore: new Date() },
   { by: 'bytes', bytesMin: 1 },
+  { by: 'search', words: `'b':*`, prefix: 'b' },
 ];
+
+const said = { jobId: idOfRow(5), isNew: true, change: { title: 'A title', metadata: { a: 'b' } } };
 
 const store = (d: Database) => new MediaDeletionStore(d);
 
@@ -52,6 +56,8 @@ export function mediaQueries(): Query[] {
     ['media: one of many jobs', 6_000, (d) => new MediaStore(d).find('busy')],
     ['media: whether it is known', 10, (d) => new MediaStore(d).isKnown('busy')],
     ['media: expiry and hold', 10, (d) => new MediaStore(d).change('busy', { legalHold: true })],
+    ['media: a title', 10, (d) => new MediaStore(d).change('busy', { title: 'A title' })],
+    ['media: what a submission says', 10, (d) => new JobStore(d).describeMedia(said)],
     [
       'media: an earlier stream',
       200,

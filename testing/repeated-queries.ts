@@ -238,6 +238,7 @@ function ofOneJob(rows: ManyRows): RepeatedQuery[] {
   const keys = { encryptionKeys: ['a key of the tests'] };
   return [
     ['a submission', 10, (d) => new JobStore(d).insertOrFind(newJobOf(request))],
+    ['a submission with a title', 10, (d) => new JobStore(d).insertOrFind({ ...newJobOf(request), title: 'A title' })],
     ['an equal submission', 10, (d) => new JobStore(d).insertOrFind(equal())],
     ['the timeline of a job', 10, (d) => jobTimeline(d, waiting)],
     ['a job as callers see it', 10, (d) => new JobStore(d).findShown(waiting)],

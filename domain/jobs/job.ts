@@ -1,4 +1,5 @@
 import type { JobOptions, JobResults, JobType } from '../job-types/index.ts';
+import type { Description } from '../media/description.ts';
 import type { NamedProfile } from '../media/profiles.ts';
 import type { JobError } from '../job-error.ts';
 import type { QueueName } from './routing.ts';
@@ -11,8 +12,8 @@ export interface TraceContext {
   readonly tracestate?: string;
 }
 
-/** A job as its row in Postgres says. */
-export interface Job {
+/** A job as its row in Postgres says; its title and metadata are those that it was submitted with. */
+export interface Job extends Description {
   /** UUID. */
   readonly id: string;
   readonly type: JobType;

@@ -2,6 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import type { DescriptionChange } from '#domain/media/description.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import {
@@ -16,7 +17,7 @@ import {
  * What a job may be given beside the four fields that make submissions equal: by the spec of a MediaJob, or by the
  * headers of a request.
  */
-export interface Choices {
+export interface Choices extends DescriptionChange {
   /** By default the one that the rules choose. */
   readonly profile?: string | undefined;
   /** A RunnerPool; by default, and for null, the one that the profile names, else the one of its queue. */

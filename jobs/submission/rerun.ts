@@ -87,7 +87,7 @@ export async function makeRerun(
     pool: rerun.pool ?? named?.pool ?? given.pool,
     priority: rerun.priority ?? priorityOf(earlier),
   });
-  const { type, hash, source, options, callbackUrl } = earlier;
+  const { type, hash, source, options, callbackUrl, title, metadata } = earlier;
   const outcome = await dependencies.jobs.insertOrFind({
     id: rerun.id ?? dependencies.randomUuid(),
     keyId: rerun.keyId ?? null,
@@ -101,6 +101,8 @@ export async function makeRerun(
     retryOfJobId: null,
     rerunOfJobId: earlier.id,
     rerunReason: rerun.reason ?? null,
+    title,
+    metadata,
     ...(rerun.replaces === undefined ? {} : { replaces: rerun.replaces }),
     trace,
   });

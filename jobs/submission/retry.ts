@@ -52,6 +52,8 @@ export async function retryJob(
           retryOfJobId: job.id,
           rerunOfJobId: job.rerunOfJobId,
           rerunReason: job.rerunReason,
+          title: job.title,
+          metadata: job.metadata,
           trace,
           keyId,
         };

@@ -3,6 +3,7 @@ import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Notice } from '#domain/jobs/notice.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
+import { saysSomething } from '#domain/media/description.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { addReceiver, type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
 import { type Choices, chosenFields, findChosen, refuseUnknownPool } from './choices.ts';
@@ -69,11 +70,29 @@ export async function submitJobs(
       ? outcome
       : answerEqual(dependencies, outcome.job, submissions[index] as Submission, { trace, choices }),
   );
+  const described = saysSomething(choices)
+    ? await forEachOf<SubmissionOutcome, SubmissionOutcome>(answered, (outcome) =>
+        'error' in outcome ? outcome : describe(dependencies, outcome, choices),
+      )
+    : answered;
   return Promise.all(
-    answered.map(async (outcome) =>
+    described.map(async (outcome) =>
       'error' in outcome || outcome.job.status !== 'queued' ? outcome : settled(enqueued(dependencies, outcome)),
     ),
   );
+}
+
+/**
+ * Gives the media the title and metadata that a submission says, of an equal one as well. A crash before it leaves a
+ * job that an equal submission finds, which says them again.
+ */
+async function describe(
+  { jobs }: Pick<EqualDependencies, 'jobs'>,
+  outcome: Submitted,
+  { title, metadata }: Choices,
+): Promise<Submitted> {
+  await jobs.describeMedia({ jobId: outcome.job.id, isNew: outcome.isNew, change: { title, metadata } });
+  return outcome;
 }
 
 /** The row to insert, or the equal job that answers although no job could be made now (C11.30). */
@@ -102,6 +121,8 @@ async function prepare(
       retryOfJobId: null,
       trace,
       keyId: choices.keyId ?? null,
+      title: choices.title ?? null,
+      metadata: choices.metadata ?? null,
     };
   } catch (error) {
     const job = await dependencies.jobs.findLive(key);

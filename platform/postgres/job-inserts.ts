@@ -5,8 +5,11 @@ import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
 import type { Database } from './database.ts';
 import { answersEqual, giveUpKeyOfDeleted } from './equal-keys.ts';
 import {
+  describedColumns,
+  describedValues,
   insertedColumns,
   insertedValues,
+  isDescribed,
   jobColumns,
   jobOfNew,
   type JobRow,
@@ -17,15 +20,17 @@ import {
 // One statement for any number of jobs: the partial unique index decides between new and existing. Rows are inserted in
 // the order of their keys, so that two such statements cannot deadlock. Only a new row's time is returned: the whole
 // row would cost more than the statement.
-const insert = `
-  insert into jobs (${insertedColumns})
+const insertOf = (moreColumns: string, moreArrays: string) => `
+  insert into jobs (${insertedColumns}${moreColumns})
   select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
     $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[], $15::json[],
-    $16::uuid[], $17::text[], $18::uuid[], $19::text[])
-    as given (${insertedColumns})
+    $16::uuid[], $17::text[], $18::uuid[], $19::text[]${moreArrays})
+    as given (${insertedColumns}${moreColumns})
   order by idempotency_key
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning id, created_at`;
+const insert = insertOf('', '');
+const insertDescribed = insertOf(`, ${describedColumns}`, ', $20::text[], $21::json[]');
 const findLive = `
   select ${jobColumns}, idempotency_key from jobs
   where idempotency_key = any($1) and status = any($2) and ${answersEqual}`;
@@ -57,10 +62,14 @@ export class JobInserts {
 
 /** For each new job the live one of its idempotency key, itself or an earlier one; null when it ended meanwhile. */
 async function insertAll(database: Database, newJobs: readonly NewJob[]): Promise<LiveJobs> {
-  const rowsOfValues = newJobs.map(insertedValues);
+  const areDescribed = newJobs.some(isDescribed);
+  const rowsOfValues = newJobs.map((job) => [...insertedValues(job), ...(areDescribed ? describedValues(job) : [])]);
   const columns = rowsOfValues[0]?.map((_, column) => rowsOfValues.map((values) => values[column])) ?? [];
   try {
-    const { rows } = await database.pool.query<Pick<JobRow, 'id' | 'created_at'>>(insert, columns);
+    const { rows } = await database.pool.query<Pick<JobRow, 'id' | 'created_at'>>(
+      areDescribed ? insertDescribed : insert,
+      columns,
+    );
     const createdAt = new Map(rows.map((row) => [row.id, row.created_at]));
     const existing = newJobs.filter(({ id }) => !createdAt.has(id));
     const live = await findLiveJobs(

@@ -4,7 +4,7 @@ import { wellFormedJson } from '#domain/well-formed-json.ts';
 
 type GivenField = 'id' | 'type' | 'hash' | 'source' | 'options' | 'queue' | 'sourceSizeBytes' | 'sourceEtag';
 type CallerField = 'callbackUrl' | 'retryOfJobId' | 'trace';
-type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReason';
+type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReason' | 'title' | 'metadata';
 
 /** A job to insert. `options` has its defaults; what may be left out is the queue's, 0, `default` or null. */
 export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, ChosenField>> {
@@ -35,7 +35,7 @@ export const jobColumns = [
   'id, type, hash, source, options, status, phase, waiting_reason, progress, eta, attempt, failures, disruptions',
   'queue, pool, priority, source_size_bytes, source_etag, profile, callback_url, callback_status, retry_of_job_id',
   'rerun_of_job_id, rerun_reason',
-  'error, results, results_expired, trace',
+  'error, results, results_expired, trace, title, metadata',
   'created_at, started_at, finished_at, updated_at',
 ].join(', ');
 
@@ -80,6 +80,8 @@ export function jobOfRow(row: JobRow): Job {
     results: row.results,
     resultsExpired: row.results_expired,
     trace: row.trace,
+    title: row.title,
+    metadata: row.metadata,
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
@@ -90,7 +92,8 @@ export function jobOfRow(row: JobRow): Job {
 /** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
   const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
-  const { rerunOfJobId = null, rerunReason = null, replaces: _replaces, keyId: _keyId, ...given } = others;
+  const { rerunOfJobId = null, rerunReason = null, title = null, metadata = null, ...rest } = others;
+  const { replaces: _replaces, keyId: _keyId, ...given } = rest;
   return {
     ...given,
     pool,
@@ -98,6 +101,8 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
     profile,
     rerunOfJobId,
     rerunReason,
+    title,
+    metadata,
     status: 'queued',
     phase: null,
     waitingReason: null,
@@ -141,6 +146,18 @@ export const insertedColumns = [
   'callback_url, retry_of_job_id, trace, pool, priority, profile, rerun_of_job_id, rerun_reason, replaces',
   'key_id',
 ].join(', ');
+
+/** The further columns of a job that has a title or metadata, which `describedValues` fills. */
+export const describedColumns = 'title, metadata';
+
+export function describedValues({ title, metadata }: NewJob): readonly unknown[] {
+  return [title ?? null, toJson(metadata)];
+}
+
+/** Whether a job has a title or metadata; most have not, and are inserted without these columns. */
+export function isDescribed({ title, metadata }: NewJob): boolean {
+  return (title ?? metadata ?? null) !== null;
+}
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
 export function insertedValues(job: NewJob): readonly unknown[] {

@@ -4,6 +4,7 @@ import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
+import { describeByJob, type SaidByJob } from './descriptions.ts';
 import { claimDue, claimText } from './due-work.ts';
 import { answersEqual } from './equal-keys.ts';
 import { AttemptStore } from './job-attempts.ts';
@@ -122,6 +123,14 @@ export class JobStore extends AttemptStore {
    */
   addCallback(jobId: string, url: string): Promise<CallbackAdded> {
     return addCallback(this.database, jobId, url);
+  }
+
+  /**
+   * Describes the media of a job by what its submission says; nothing where the job has ended without results.
+   * `isNew`: the submission made the job, and no equal one answered it.
+   */
+  describeMedia(said: SaidByJob): Promise<void> {
+    return describeByJob(this.database, said);
   }
 
   /** Every active job that `owner` holds; progress in percent. */

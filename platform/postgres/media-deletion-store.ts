@@ -5,6 +5,7 @@ import { activeStatuses, jobStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
+import { forgetDescription } from './descriptions.ts';
 import { claimDue, claimText, deferText, keysText } from './due-work.ts';
 import { toJson } from './job-row.ts';
 import { withdrawDeleted } from './playback-store.ts';
@@ -109,12 +110,15 @@ const count = 'update media_deletions set objects_deleted = objects_deleted + $2
 // Results of a new media come after the end of the deletion, which a process that was frozen does not know of.
 const forgetResults = `
   with page as (
-    select id from jobs where hash = $1 and results is not null
-      and exists (select from media_deletions where media_deletions.id = $2 and finished_at is null)
-    limit 500 for update
+    select jobs.id, results is not null as has_results
+    from jobs join media_deletions on media_deletions.id = $2 and media_deletions.finished_at is null
+    where jobs.hash = $1
+      and (results is not null or ((title is not null or metadata is not null) and created_at <= requested_at))
+    limit 500 for update of jobs
   )
-  update jobs set results = null, results_expired = true, stream_rev = null,
-    idempotency_key = 'expired ' || jobs.id
+  update jobs set results = null, results_expired = results_expired or has_results, stream_rev = null,
+    title = null, metadata = null,
+    idempotency_key = case when has_results then 'expired ' || jobs.id else idempotency_key end
   from page where jobs.id = page.id`;
 const finish = `
   update media_deletions set finished_at = clock_timestamp(), objects_deleted = greatest(objects_deleted, objects)
@@ -164,6 +168,7 @@ export class MediaDeletionStore {
       if (before[0]?.finished_at === null) {
         const { rows: made } = await client.query<{ kid: string }>(destroyKey, [hash]);
         const { rows } = await client.query<DeletionRow>(repeat, [before[0].id, made[0]?.kid ?? null]);
+        await forgetDescription(client, hash, before[0].id);
         await withdrawDeleted(client, hash);
         return { deletion: deletionOfRow(rows[0] as DeletionRow), isNew: false };
       }
@@ -176,6 +181,7 @@ export class MediaDeletionStore {
       const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
       const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null, keyId ?? null]);
       const deletion = deletionOfRow(rows[0] as DeletionRow);
+      await forgetDescription(client, hash, id);
       await withdrawDeleted(client, hash);
       await insertPurgeEvent(client, purge, { hash, occurredAt: deletion.requestedAt });
       return { deletion, isNew: true };
@@ -231,8 +237,8 @@ export class MediaDeletionStore {
   }
 
   /**
-   * Ends a deletion whose objects are removed: the results of the media's jobs are forgotten, its row and a key that an
-   * attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin. Null, and nothing is changed,
+   * Ends a deletion whose objects are removed: the results, titles and metadata of the media's jobs are forgotten, its
+   * row and a key that an attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin. Null, and nothing is changed,
    * when it has ended already, or while a job that it covers has not.
    */
   async finish(
@@ -250,6 +256,7 @@ export class MediaDeletionStore {
       await client.query(writeReceipt, [id, toJson(receipt)]);
       await client.query(forgetMedia, [hash]);
       await client.query(release, [hash, activeStatuses]);
+      await forgetDescription(client, hash, id);
       return { ...ended, receipt };
     });
   }

@@ -2,10 +2,12 @@ import { KnownProblem } from '#domain/errors.ts';
 import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/index.ts';
 import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
+import { type Description, type DescriptionChange, saysSomething } from '#domain/media/description.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Playback, PlaybackMode } from '#domain/media/playback.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
+import { describeMedia, descriptionOf } from './descriptions.ts';
 import { takeKeyOfPublished } from './equal-keys.ts';
 import { decidePlayback, PlaybackStore } from './playback-store.ts';
 import type { Purge } from './purge-events.ts';
@@ -40,6 +42,7 @@ export interface MadeByJob extends JobOfMedia {
 /** All that is known of a media. */
 export interface WholeMedia {
   readonly media: Media;
+  readonly description: Description;
   readonly playback: Playback;
   readonly deletion: MediaDeletion | null;
   readonly kid: string | null;
@@ -50,7 +53,7 @@ export interface WholeMedia {
 }
 
 /** A change of a media; what is undefined stays. */
-export interface MediaChange {
+export interface MediaChange extends DescriptionChange {
   readonly expiresAt?: Date | null;
   readonly legalHold?: boolean;
   readonly playback?: PlaybackMode;
@@ -156,13 +159,14 @@ export class MediaStore {
   /** Null for a hash of which there is neither a job nor a deletion. */
   async find(hash: string): Promise<WholeMedia | null> {
     const { pool } = this.#database;
-    const [mediaRows, deletionRows, jobRows, madeRows, keyRows, playback] = await Promise.all([
+    const [mediaRows, deletionRows, jobRows, madeRows, keyRows, playback, description] = await Promise.all([
       pool.query<MediaRow>(find, [hash]),
       pool.query<DeletionRow>(currentDeletion, [hash]),
       pool.query<JobOfMediaRow>(jobs, [hash, jobTypeNames, jobStatuses]),
       pool.query<MadeRow>(made, [hash, jobTypeNames, ['completed', 'failed']]),
       pool.query<{ kid: string }>(kid, [hash]),
       new PlaybackStore(this.#database).find(hash),
+      descriptionOf(this.#database, hash),
     ]);
     const deletion = deletionRows.rows[0] === undefined ? null : deletionOfRow(deletionRows.rows[0]);
     const oldest = jobRows.rows.at(-1)?.created_at ?? deletion?.requestedAt;
@@ -170,6 +174,7 @@ export class MediaStore {
     return {
       media: mediaRows.rows[0] === undefined ? unmade(hash, oldest) : mediaOfRow(mediaRows.rows[0]),
       playback,
+      description,
       deletion,
       kid: keyRows.rows[0]?.kid ?? null,
       jobs: jobRows.rows.map(jobOfMedia),
@@ -193,8 +198,12 @@ export class MediaStore {
     return (await this.#database.pool.query(isKnown, [hash])).rowCount !== 0;
   }
 
-  /** Changes expiry, hold and how it plays. False for a hash without a job. @throws KnownProblem `conflict` when it is deleted */
-  change(hash: string, { expiresAt, legalHold, playback, purge = null }: MediaChange): Promise<boolean> {
+  /**
+   * Changes expiry, hold, how it plays, title and metadata. False for a hash without a job.
+   *
+   * @throws KnownProblem `conflict` when it is deleted
+   */
+  change(hash: string, { expiresAt, legalHold, playback, purge = null, ...said }: MediaChange): Promise<boolean> {
     return this.#database.transaction(async (client) => {
       // A hold that is answered with 200 holds: the deletion asks under the same lock.
       await client.query(lockHash, [hash]);
@@ -203,6 +212,7 @@ export class MediaStore {
       const parameters = [hash, expiresAt !== undefined, expiresAt ?? null, legalHold ?? null];
       if ((await client.query(change, parameters)).rowCount !== 1) return false;
       if (playback !== undefined) await decidePlayback(client, hash, { mode: playback, purge });
+      if (saysSomething(said)) await describeMedia(client, hash, said);
       return true;
     });
   }

@@ -4,7 +4,16 @@ import { liveStatuses } from '#domain/jobs/status.ts';
 import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { answersEqual, giveUpKeyOfDeleted } from './equal-keys.ts';
-import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
+import {
+  describedColumns,
+  describedValues,
+  insertedColumns,
+  insertedValues,
+  jobColumns,
+  type JobRow,
+  jobOfRow,
+  type NewJob,
+} from './job-row.ts';
 
 /** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
 export type RetriesCreated =
@@ -15,8 +24,8 @@ export type RetriesCreated =
 const lock = `select ${jobColumns} from jobs where id = $1 for update`;
 const liveRetry = 'select 1 from jobs where retry_of_job_id = $1 and status = any($2) limit 1';
 const insert = `
-  insert into jobs (${insertedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-    $17, $18, $19)
+  insert into jobs (${insertedColumns}, ${describedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+    $13, $14, $15, $16, $17, $18, $19, $20, $21)
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning ${jobColumns}`;
 const findEqual = `
@@ -55,7 +64,7 @@ export async function createRetries(
 async function insertOrFind(client: PoolClient, newJob: NewJob): Promise<Job> {
   // Neither: the equal job ended between the two statements, or its media is deleted.
   for (let tries = 0; tries < 100; tries++) {
-    const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob)]);
+    const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob), ...describedValues(newJob)]);
     if (inserted.rows[0] !== undefined) return jobOfRow(inserted.rows[0]);
     const found = await client.query<JobRow>(findEqual, [newJob.idempotencyKey, liveStatuses]);
     if (found.rows[0] !== undefined) return jobOfRow(found.rows[0]);
