@@ -4,6 +4,7 @@ import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
 import { requireChoices } from '#domain/keys/api-key.ts';
 import type { Choices } from '#jobs/submission/choices.ts';
+import { readDescription } from './description-headers.ts';
 import { apiKeyOf } from './hooks/api-key.ts';
 
 /** A profile is named as in `MEDIA_PROFILES` and as a MediaProfile. */
@@ -11,7 +12,8 @@ const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const priorityPattern = /^-?\d{1,4}$/;
 
 /**
- * What the headers `X-Profile`, `X-Pool` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.
+ * What the headers `X-Profile`, `X-Pool`, `X-Priority`, `X-Title` and `X-Metadata` of a submission choose: the body of
+ * version 1 gets no new fields.
  *
  * Without `X-Profile` it is the first profile that the API key may choose, where it may not choose every one.
  *
@@ -27,6 +29,8 @@ export function choicesOf(request: FastifyRequest): Choices {
     faults.push(fault('/X-Pool', 'must be the name of a pool: 1–63 of a–z, 0–9 and "-"'));
   if (priority !== undefined && !isPriority(String(priority)))
     faults.push(fault('/X-Priority', `must be a whole number from -${priorityMax} to ${priorityMax}`));
+  const said = readDescription(headers);
+  faults.push(...said.faults);
   if (faults.length > 0) throw new KnownProblem('invalid_request', undefined, { faults });
   const key = apiKeyOf(request);
   const chosen = profile === undefined ? key?.profiles?.[0] : String(profile);
@@ -37,6 +41,7 @@ export function choicesOf(request: FastifyRequest): Choices {
     ...(chosen === undefined ? {} : { profile: chosen }),
     ...(pool === undefined ? {} : { pool: String(pool), refusesUnknownPool: true }),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
+    ...said.description,
   };
 }
 

@@ -84,8 +84,8 @@ function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: Directio
 }
 
 function adapt(schema: z.core.JSONSchema.BaseSchema, io: Direction): void {
-  // Answers may get new fields at any time, so they allow additional properties.
-  if (io === 'output') delete schema.additionalProperties;
+  // Answers may get new fields at any time, so they allow additional properties; those of a record have a schema.
+  if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
   // Generated clients take a field with a default for one that is always there, also in requests.
   if (io === 'input' && schema.default !== undefined) {
     const note = `Default: \`${JSON.stringify(schema.default)}\``;

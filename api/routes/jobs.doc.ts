@@ -24,6 +24,10 @@ const choiceHeaders = {
   'X-Profile': 'The encoding profile of the stream; by default the one that the rules choose.',
   'X-Pool': 'The RunnerPool that the job runs in; by default the one that the profile names, else by size.',
   'X-Priority': 'A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first.',
+  'X-Title':
+    'What people call the media, 1 to 256 characters in percent-encoded UTF-8 (`encodeURIComponent`); it is in the job and in the media, whose last one holds, also of a submission that an equal job answers.',
+  'X-Metadata':
+    'Up to 20 strings of the job and the media, 4 kB in all, as the query of an address: `customer=42&place=S%C3%A3o+Paulo`.',
 };
 
 export const submit: RouteDoc = {

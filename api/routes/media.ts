@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { mediaFolders } from '#domain/library/deletion.ts';
+import { searchQuery } from '#domain/media/description.ts';
 import {
   currentRevisionSchema,
   mediaChangeSchema,
@@ -46,11 +47,14 @@ export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDep
 
   app.patch('/api/media/:hash', { onRequest, config: { doc: docs.change } }, async (request: MediaRequest) => {
     const hash = hashOf(request);
-    const { expires_at: expiresAt, legal_hold: legalHold, playback } = validated(mediaChangeSchema, request.body);
+    const change = validated(mediaChangeSchema, request.body);
+    const { expires_at: expiresAt, legal_hold: legalHold, playback, title, metadata } = change;
     const isKnown = await library.change(hash, {
       ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(legalHold === undefined ? {} : { legalHold }),
       ...(playback === undefined ? {} : { playback, purge: purgeOf(dependencies) }),
+      title,
+      metadata,
     });
     if (!isKnown) throw unknownMedia;
     audit(log, request, { what: 'media changed', hash });
@@ -152,16 +156,22 @@ type GivenFilters = Omit<ReturnType<typeof mediaListQuerySchema.parse>, 'cursor'
 
 /** @throws KnownProblem `invalid_request` for filters of which no index serves both */
 function filterOf(given: GivenFilters): MediaFilter {
-  const names = (['prefix', 'expires_before', 'bytes_min', 'created_after', 'created_before'] as const).filter(
+  const names = (['q', 'prefix', 'expires_before', 'bytes_min', 'created_after', 'created_before'] as const).filter(
     (name) => given[name] !== undefined,
   );
   const [first] = names;
   const isByAge = names.every((name) => name.startsWith('created_'));
   if (!isByAge && names.length > 1) throw new KnownProblem('invalid_request', undefined, { faults: together(names) });
+  if (given.q !== undefined) return searchOf(given.q);
   if (given.prefix !== undefined) return { by: 'prefix', prefix: given.prefix };
   if (given.bytes_min !== undefined) return { by: 'bytes', bytesMin: given.bytes_min };
   if (first === 'expires_before') return { by: 'expiry', expiresBefore: new Date(given.expires_before ?? '') };
   return { by: 'age', createdAfter: dateOf(given.created_after), createdBefore: dateOf(given.created_before) };
+}
+
+function searchOf(text: string): MediaFilter {
+  const prefix = mediaHashSchema.safeParse(text);
+  return { by: 'search', words: searchQuery(text), prefix: prefix.data ?? null };
 }
 
 const dateOf = (time: string | undefined) => (time === undefined ? null : new Date(time));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { jobStatusSchema } from '#domain/jobs/status.ts';
+import { metadataSchema, titleSchema } from '#domain/media/description.ts';
 
 // Fields that several answers and requests have. The types of the answers, the OpenAPI document with its examples and
 // the clients derive from the schemas in this folder and beside the routes; each field says there what it means.
@@ -31,6 +32,10 @@ export const fileNameField = z
   .describe('The name of the file.')
   .meta({ examples: ['movie-1.mp4'] });
 export const contentTypeField = z.string().meta({ examples: ['video/mp4'] });
+
+/** What a caller says of a media or job. */
+export const titleField = titleSchema.nullable().describe('What people call it; null: nothing was said.');
+export const metadataField = metadataSchema.describe('The strings that its submitter gave it.');
 
 /** The `next_cursor` of a list. */
 export const nextCursorField = z

@@ -14,10 +14,12 @@ import {
   jobStatusField,
   jobTypeField,
   lineOfText,
+  metadataField,
   nextCursorField,
   pageQuery,
   profileField,
   time,
+  titleField,
 } from './fields.ts';
 
 // The shapes of jobs on the wire.
@@ -66,6 +68,8 @@ const jobOfType = (type: JobType) =>
       .string()
       .describe('The RunnerPool that runs it.')
       .meta({ examples: ['default'] }),
+    title: titleField.describe('The title that it was submitted with; null: none.'),
+    metadata: metadataField.describe('The strings that it was submitted with.'),
     created_at: time.describe('When it was accepted.'),
     started_at: time.nullable().describe('When its first attempt was claimed.'),
     finished_at: time.nullable().describe('When it ended.'),

@@ -45,6 +45,8 @@ export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.wait
     results: job.results,
     results_expired: job.resultsExpired,
     pool: job.pool ?? poolOfQueue[job.queue],
+    title: job.title,
+    metadata: job.metadata ?? {},
     created_at: job.createdAt.toISOString(),
     started_at: job.startedAt?.toISOString() ?? null,
     finished_at: job.finishedAt?.toISOString() ?? null,

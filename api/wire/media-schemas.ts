@@ -11,9 +11,11 @@ import {
   jobStatusField,
   jobTypeField,
   kidField,
+  metadataField,
   nextCursorField,
   profileField,
   sha256Example,
+  titleField,
 } from './fields.ts';
 import { sourceField, time } from './fields.ts';
 
@@ -26,6 +28,8 @@ export const listedMediaSchema = z
   .object({
     hash: hashField,
     status: z.enum(mediaStatuses).describe('Whether it is there, being deleted, or deleted.'),
+    title: titleField,
+    metadata: metadataField,
     created_at: time.describe('When its first job was accepted.'),
     updated_at: time.describe('When it last changed.'),
     expires_at: time

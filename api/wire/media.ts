@@ -2,18 +2,27 @@ import type { z } from 'zod';
 import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
 import { purgePathsOf } from '#domain/library/deletion.ts';
+import type { Description } from '#domain/media/description.ts';
 import type { Media, MediaStatus } from '#domain/library/media.ts';
 import type { ListedMedia } from '#platform/postgres/media-list.ts';
 import type { MadeByJob, WholeMedia } from '#platform/postgres/media-store.ts';
 import type { listedMediaSchema, mediaDeletionSchema, mediaSchema, revisionSchema } from './media-schemas.ts';
 
 /** `GET /api/media/{hash}` (C29.1). */
-export function mediaToWire({ media, playback, deletion, kid, jobs, made }: WholeMedia): z.output<typeof mediaSchema> {
+export function mediaToWire({
+  media,
+  description,
+  playback,
+  deletion,
+  kid,
+  jobs,
+  made,
+}: WholeMedia): z.output<typeof mediaSchema> {
   const { hash } = media;
   const begin = playback.mode === 'signed' ? `/s/{ticket}/${hash}` : `/stream/${hash}`;
   const current = made.find(({ isCurrent }) => isCurrent)?.streamRev ?? null;
   return {
-    ...describedMedia(media, statusOf(deletion)),
+    ...describedMedia({ ...media, ...description }, statusOf(deletion)),
     kid,
     current,
     playback: current === null ? null : { master: `${begin}/master.m3u8`, ...revisionAddresses(begin, current) },
@@ -55,10 +64,12 @@ export function deletionToWire(deletion: MediaDeletion): z.output<typeof mediaDe
   };
 }
 
-function describedMedia(media: Media, status: MediaStatus): z.output<typeof listedMediaSchema> {
+function describedMedia(media: Media & Description, status: MediaStatus): z.output<typeof listedMediaSchema> {
   return {
     hash: media.hash,
     status,
+    title: media.title,
+    metadata: media.metadata ?? {},
     created_at: media.createdAt.toISOString(),
     updated_at: media.updatedAt.toISOString(),
     expires_at: media.expiresAt?.toISOString() ?? null,

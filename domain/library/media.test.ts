@@ -28,7 +28,7 @@ describe('a change of a media', () => {
   ])('%j is taken as it is', (change) => expect(read(mediaChangeSchema, change)).toEqual(change));
 
   it.each([
-    [{}, ': must have expires_at, legal_hold or playback'],
+    [{}, ': must have expires_at, legal_hold, playback, title or metadata'],
     [{ expires_at: '9999-12-31T23:59:59.001Z' }, 'expires_at: must not be after 9999-12-31T23:59:59Z'],
     [{ expires_at: '9999-12-31T23:59:59-01:00' }, 'expires_at: must not be after 9999-12-31T23:59:59Z'],
     [{ expires_at: '2027-01-01' }, 'expires_at: Invalid ISO datetime'],

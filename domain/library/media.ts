@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
 import { playbackModes } from '../media/playback.ts';
+import { metadataSchema, titleCharactersMax, titleSchema } from '../media/description.ts';
 
 /** The record of a media itself; everything else follows from its jobs. */
 export interface Media {
@@ -42,8 +43,13 @@ export const mediaChangeSchema = z
       .enum(playbackModes)
       .optional()
       .describe('How it plays; with `signed`, `/stream` of it is 404, and `/s` plays it by tickets.'),
+    title: titleSchema.nullable().optional().describe('What people call it; null: nothing.'),
+    metadata: metadataSchema
+      .nullable()
+      .optional()
+      .describe('All of its strings, which replace those that it has; null or an empty object: none.'),
   })
-  .refine((change) => Object.keys(change).length > 0, 'must have expires_at, legal_hold or playback');
+  .refine((change) => Object.keys(change).length > 0, 'must have expires_at, legal_hold, playback, title or metadata');
 
 /** The body of `PUT /api/media/{hash}/current`. */
 export const currentRevisionSchema = z.strictObject({
@@ -73,6 +79,14 @@ export const mediaListQuerySchema = z.strictObject({
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
     .describe('Only media of at least so many bytes, the largest first.'),
+  q: z
+    .string()
+    .min(1)
+    .max(titleCharactersMax)
+    .optional()
+    .describe(
+      'Only media whose title has words that begin with the words of this, without case and accents, or whose hash begins with it; in the order of hashes.',
+    ),
   limit,
   cursor: cursor(512),
 });

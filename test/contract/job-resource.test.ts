@@ -46,6 +46,8 @@ describe('the Job', () => {
       results: null,
       results_expired: false,
       pool: 'default',
+      title: null,
+      metadata: {},
       started_at: null,
       finished_at: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -29,6 +29,12 @@ const recorded = {
     objects: 1,
     because: 'its row; the rate limit and its ticket; its size, which chooses the queue',
   },
+  'a submission with a title': {
+    ...nothing,
+    sql: 2,
+    redis: 2,
+    because: 'its row, and the title of its media; the rate limit and its ticket',
+  },
   'an equal submission': {
     ...nothing,
     sql: 3,
@@ -112,8 +118,9 @@ describe.skipIf(!inject('redis'))('what a request asks of other systems', () => 
     ['a submission of an image', { type: 'image:thumbnail', hash: 'an-image', source: 'photo.jpg' }],
     ['a submission of a video', { type: 'video:transcode', hash: 'a-video', source: 'clip.mp4' }],
     ['an equal submission', { type: 'image:thumbnail', hash: 'an-image', source: 'photo.jpg' }],
+    ['a submission with a title', { type: 'image:thumbnail', hash: 'a-title', source: 'photo.jpg' }],
   ] as const)('%s costs what is recorded', async (name, body) => {
-    const { json } = await api.submit(body);
+    const { json } = await api.submit(body, name.endsWith('title') ? { 'x-title': 'A title' } : {});
     const keyOf = `select idempotency_key as key from jobs where id = $1 ${ofTheTest}`;
     const { rows } = await api.d.database.pool.query<{ key: string }>(keyOf, [json.job_id]);
     expectCosts(name, counter.take([body.hash, json.job_id as string, rows[0]?.key ?? '', limits]));

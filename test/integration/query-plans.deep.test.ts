@@ -2,7 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { searchQuery } from '#domain/media/description.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { listMedia, type MediaFilter } from '#platform/postgres/media-list.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { fillTables } from '../../testing/many-rows.ts';
@@ -129,3 +131,67 @@ withPostgres.each(backlogs)('plans of queries, $unfinished jobs unfinished', { t
     expect(unplanned).toEqual([]);
   });
 });
+
+withPostgres('the plan of a search of titles', { timeout: 300_000 }, () => {
+  const media = 200_000;
+  let created: TestDatabase;
+  let database: Database;
+  beforeAll(async () => {
+    created = await migratedDatabase();
+    database = openDatabase(created.url, { statementTimeoutMs: 250_000 });
+    await database.pool.query(fillMedia, [media]);
+    await database.pool.query(fillDescriptions);
+    await database.pool.query('vacuum (analyze) media, descriptions');
+  }, 300_000);
+  afterAll(async () => {
+    await database.close();
+    await created.drop();
+  });
+
+  const planOf = async (filter: MediaFilter, after: string | null) => {
+    const plans: Plan[] = [];
+    const query = async (text: string, values: unknown[]) => {
+      const { rows } = await database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+        `explain (analyze, format json) ${text}`,
+        values,
+      );
+      plans.push(rows[0]?.['QUERY PLAN'][0]?.Plan as Plan);
+      return database.pool.query(text, values);
+    };
+    const found = await listMedia({ pool: { query } } as unknown as Database, filter, {
+      after: after === null ? null : { value: '', hash: after },
+      limit: 51,
+    });
+    return { plan: plans[0] as Plan, found: found.length };
+  };
+
+  it.each([
+    ['a word of every title', 'film', null, 51],
+    ['a word of every title, in the middle', 'film', 'm-100', 51],
+    ['a word of one title in a hundred', 'hundred', null, 51],
+    ['a word of twenty titles', 'rare7x', null, 20],
+    ['the begin of many words', 'rar', null, 51],
+    ['a common word and a rare one', 'film rare7x', null, 20],
+    ['a word of no title', 'absent', null, 0],
+    ['the begin of a hash', 'm-12', null, 51],
+  ])('C38.9: %s: an index is read, and few rows', async (_, q, after, count) => {
+    const { plan, found } = await planOf({ by: 'search', words: searchQuery(q), prefix: q }, after);
+    expect(found).toBe(count);
+    const scans = nodesOf(plan).filter((node) => node['Node Type'].includes('Scan'));
+    expect(scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).not.toContain(
+      'media',
+    );
+    const read = scans.map(
+      (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    );
+    expect(read.reduce((sum, one) => sum + one, 0)).toBeLessThan(12_000);
+  });
+});
+
+const fillMedia = `insert into media (hash) select 'm-' || n from generate_series(1, $1::int) as n`;
+// Each title has "film" and a word that twenty titles have, one in a hundred has "hundred".
+const fillDescriptions = `
+  insert into descriptions (hash, title, words, said_at)
+  select hash, 'x', array_to_tsvector(
+    array['film', 'rare' || n % 10000 || 'x'] || case when n % 100 = 0 then array['hundred'] else array[]::text[] end), now()
+  from (select hash, substring(hash from 3)::int as n from media) as numbered`;

@@ -262,7 +262,7 @@ export interface paths {
         };
         /**
          * List media, newest first
-         * @description One of `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.
+         * @description One of `q`, `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.
          */
         get: operations["listMedia"];
         put?: never;
@@ -295,8 +295,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Set when a media expires, hold it, or decide how it plays
-         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it.
+         * Set expiry, hold, title or metadata of a media, or how it plays
+         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it. `title` and `metadata` replace what there is; null removes it.
          */
         patch: operations["changeMedia"];
         trace?: never;
@@ -1466,6 +1466,20 @@ export interface components {
              */
             status: "live" | "deleting" | "deleted";
             /**
+             * @description What people call it; null: nothing was said.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that its submitter gave it.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When its first job was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -1634,6 +1648,20 @@ export interface components {
              * @enum {string}
              */
             status: "live" | "deleting" | "deleted";
+            /**
+             * @description What people call it; null: nothing was said.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that its submitter gave it.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When its first job was accepted.
@@ -2451,7 +2479,9 @@ export interface components {
              *       "legal_hold": 2
              *     }
              */
-            not_chosen: Record<string, never>;
+            not_chosen: {
+                [key: string]: number;
+            };
             /**
              * @description Hours of the current day in UTC, by reruns that have ended.
              * @example 11.5
@@ -2527,7 +2557,9 @@ export interface components {
              *       "legal_hold": 2
              *     }
              */
-            not_chosen: Record<string, never>;
+            not_chosen: {
+                [key: string]: number;
+            };
             /**
              * @description Hours of the current day in UTC, by reruns that have ended.
              * @example 11.5
@@ -2733,6 +2765,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -2829,6 +2875,20 @@ export interface components {
              * @example default
              */
             pool: string;
+            /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When it was accepted.
@@ -2927,6 +2987,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -3024,6 +3098,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -3120,6 +3208,20 @@ export interface components {
              * @example default
              */
             pool: string;
+            /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When it was accepted.
@@ -3388,6 +3490,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -3484,6 +3600,20 @@ export interface components {
              * @example default
              */
             pool: string;
+            /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When it was accepted.
@@ -3582,6 +3712,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -3679,6 +3823,20 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description When it was accepted.
              * @example 2026-11-24T08:00:00.000Z
@@ -3775,6 +3933,20 @@ export interface components {
              * @example default
              */
             pool: string;
+            /**
+             * @description The title that it was submitted with; null: none.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
+             * @description The strings that it was submitted with.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description When it was accepted.
@@ -4712,6 +4884,20 @@ export interface components {
              * @enum {string}
              */
             playback?: "open" | "signed";
+            /**
+             * @description What people call it; null: nothing.
+             * @example Holiday in Lisbon
+             */
+            title?: string | null;
+            /**
+             * @description All of its strings, which replace those that it has; null or an empty object: none.
+             * @example {
+             *       "customer": "42"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         NoFields: Record<string, never>;
         ProfileCheckRequestSource: {
@@ -5230,6 +5416,10 @@ export interface operations {
                 "X-Pool"?: string;
                 /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
                 "X-Priority"?: string;
+                /** @description What people call the media, 1 to 256 characters in percent-encoded UTF-8 (`encodeURIComponent`); it is in the job and in the media, whose last one holds, also of a submission that an equal job answers. */
+                "X-Title"?: string;
+                /** @description Up to 20 strings of the job and the media, 4 kB in all, as the query of an address: `customer=42&place=S%C3%A3o+Paulo`. */
+                "X-Metadata"?: string;
             };
             path?: never;
             cookie?: never;
@@ -5696,6 +5886,10 @@ export interface operations {
                 "X-Pool"?: string;
                 /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
                 "X-Priority"?: string;
+                /** @description What people call the media, 1 to 256 characters in percent-encoded UTF-8 (`encodeURIComponent`); it is in the job and in the media, whose last one holds, also of a submission that an equal job answers. */
+                "X-Title"?: string;
+                /** @description Up to 20 strings of the job and the media, 4 kB in all, as the query of an address: `customer=42&place=S%C3%A3o+Paulo`. */
+                "X-Metadata"?: string;
             };
             path?: never;
             cookie?: never;
@@ -6215,6 +6409,8 @@ export interface operations {
                 expires_before?: string;
                 /** @description Only media of at least so many bytes, the largest first. */
                 bytes_min?: number;
+                /** @description Only media whose title has words that begin with the words of this, without case and accents, or whose hash begins with it; in the order of hashes. */
+                q?: string;
                 /** @description Entries of a page. */
                 limit?: number;
                 /** @description The `next_cursor` of the page before. */

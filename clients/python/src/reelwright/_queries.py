@@ -19,6 +19,7 @@ class ListMediaQuery(TypedDict, total=False):
     created_before: str
     expires_before: str
     bytes_min: int
+    q: str
     limit: int
     cursor: str
 

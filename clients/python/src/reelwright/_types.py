@@ -44,6 +44,8 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     results: ResultsT
     results_expired: bool
     pool: str
+    title: str | None
+    metadata: dict[str, str]
     created_at: str
     started_at: str | None
     finished_at: str | None
