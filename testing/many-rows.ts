@@ -136,7 +136,7 @@ const insertJobs = `
   )
   insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, lease_owner, lease_expires_at,
     ticketed_at, results, stream_rev, replaced_at, revision_deleted_at, callback_url,
-    created_at, finished_at, swept_at, source_etag)
+    created_at, finished_at, swept_at, source_etag, error)
   select ${idOf('n')}, job_type, case when is_busy then 'busy' else 'h' || n end, 'uploads/' || n, '{}', 'key ' || n,
     'default',
     case when is_unfinished then case when n % 10 = 0 then 'processing' else 'queued' end
@@ -153,7 +153,7 @@ const insertJobs = `
     case when is_unfinished then null
       when per_mille < ${recentOfThousand} and n % 2 = 0 then now() - interval '1 minute' else made_at end,
     case when is_unfinished or per_mille < ${dueOfThousand} then null else made_at + interval '1 hour' end,
-    '"' || n || '"'
+    '"' || n || '"', case when not is_unfinished and per_mille = 7 then '{"code": "storage_error"}'::json end
   from streamed`;
 
 // Each event is of a finished job, from the latest one back.

@@ -213,6 +213,12 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
       { status: 'failed' as const },
       { hash: 'busy' },
       { hash: 'busy', type: 'video:cover' as const },
+      { code: 'storage_error' as const },
+      { code: 'storage_error' as const, hash: 'busy' },
+      { code: 'storage_error' as const, prefix: 'bu' },
+      { code: 'internal' as const },
+      { prefix: 'bu', status: 'failed' as const },
+      { createdAfter: new Date(0), createdBefore: new Date() },
     ].flatMap((filter) =>
       [page, later].map((shown): RepeatedQuery => [
         `the list by ${JSON.stringify(filter)}${shown.after === null ? '' : ', a later page'}`,

@@ -89,7 +89,7 @@ export const list: RouteDoc = {
   subject: 'own',
   summary: 'List jobs, newest first',
   description:
-    'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone.',
+    'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone. Filters may be combined.',
   credential: 'api_key',
   query: jobListQuerySchema,
   answers: { 200: { description: 'One page.', schemas: [jobListSchema] } },

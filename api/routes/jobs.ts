@@ -64,12 +64,16 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
   });
 
   app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
-    const { cursor, limit, include, ...filter } = validated(jobListQuerySchema, request.query);
+    const { cursor, limit, include, created_after, created_before, ...given } = validated(
+      jobListQuerySchema,
+      request.query,
+    );
     const after = cursor === undefined ? null : readJobCursor(cursor);
     // One more than is shown: it exists when there is another page.
     const page = { after, limit: limit + 1, hasResults: include === 'results' };
     const hashPrefix = apiKeyOf(request)?.hashPrefix ?? null;
-    const jobs = await listJobs(dependencies.listDatabase, { ...filter, hashPrefix }, page);
+    const times = { createdAfter: dateOf(created_after), createdBefore: dateOf(created_before) };
+    const jobs = await listJobs(dependencies.listDatabase, { ...given, ...times, hashPrefix }, page);
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
     const listed = jobs.slice(0, limit);
     const reasons = await waitingReasonsOf(dependencies.listDatabase, listed, false);
@@ -113,6 +117,8 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     },
   );
 }
+
+const dateOf = (time: string | undefined) => (time === undefined ? undefined : new Date(time));
 
 /** @throws KnownProblem `not_found`, also for a malformed id (C22.11) */
 export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<ShownJob> {

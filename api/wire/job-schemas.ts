@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jobErrorCodes } from '#domain/errors.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { noticeSchema } from '#domain/jobs/notice.ts';
@@ -208,11 +209,17 @@ export const jobEventsQuerySchema = z.object({
   exclude: z.literal('results').optional().describe('What each event leaves out.'),
 });
 
+const moment = z.iso.datetime({ offset: true });
+
 /** The query of `GET /api/jobs`. */
 export const jobListQuerySchema = z.strictObject({
   type: jobTypeField.optional().describe('Only jobs of this type.'),
   status: jobStatusSchema.optional().describe('Only jobs of this status.'),
   hash: mediaHashSchema.optional().describe('Only jobs of this media.'),
+  prefix: mediaHashSchema.optional().describe('Only jobs of media whose hash begins with it.'),
+  code: z.enum(jobErrorCodes).optional().describe('Only jobs that ended with this error.'),
+  created_after: moment.optional().describe('Only jobs from after this time.'),
+  created_before: moment.optional().describe('Only jobs from before this time.'),
   ...pageQuery,
   include: z.literal('results').optional().describe('What each job has besides.'),
 });

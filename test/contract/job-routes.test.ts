@@ -62,7 +62,43 @@ describe('`GET /api/jobs`', () => {
     expect(await found('hash=unknown')).toEqual([]);
   });
 
+  it('C13.12: the list is filtered by the prefix of the hash, the error code and the time of submission', async () => {
+    const ids = [await submitOne({ hash: 'many-1' }), await submitOne({ hash: 'many-2' }), await submitOne()];
+    const [first = '', second = '', other = ''] = ids;
+    await api.fail(first);
+    await post(`/api/jobs/${second}/cancel`);
+    await api.fail(other);
+    for (const [index, id] of ids.entries())
+      await api.d.database.pool.query('update jobs set created_at = $2 where id = $1', [
+        id,
+        `2026-01-0${index + 1}T00:00:00Z`,
+      ]);
+    const found = async (query: string) =>
+      (await api.call(`/api/jobs?${query}`)).json.jobs.map((job: { job_id: string }) => job.job_id);
+    expect(await found('prefix=many-')).toEqual([second, first]);
+    expect(await found('prefix=many-&hash=many-1')).toEqual([first]);
+    expect(await found('prefix=many-&hash=other')).toEqual([]);
+    expect(await found('code=storage_error')).toEqual([other, first]);
+    expect(await found('code=storage_error&prefix=many-')).toEqual([first]);
+    expect(await found('code=storage_error&hash=many-1&type=image:thumbnail&status=failed')).toEqual([first]);
+    expect(await found('code=storage_error&type=video:full')).toEqual([]);
+    expect(await found('code=storage_error&status=completed')).toEqual([]);
+    expect(await found('code=cancelled&status=cancelled')).toContain(second);
+    const before = 'created_before=2026-01-03T00:00:00Z';
+    expect(await found(before)).toEqual([second, first]);
+    expect(await found(`${before}&created_after=2026-01-01T00:00:00Z`)).toEqual([second]);
+    expect(await found(`${before}&code=storage_error`)).toEqual([first]);
+    expect(await found(`${before}&status=failed`)).toEqual([first]);
+    const { json } = await api.call(`/api/jobs?${before}&limit=1`);
+    expect(await found(`${before}&cursor=${encodeURIComponent(json.next_cursor)}`)).toEqual([first]);
+    const later = (await api.call('/api/jobs?limit=1')).json.next_cursor;
+    expect(await found(`${before}&limit=1&cursor=${encodeURIComponent(later)}`)).toEqual([second]);
+  });
+
   it.each([
+    ['code=unknown', '/code'],
+    ['created_after=yesterday', '/created_after'],
+    ['prefix=..', '/prefix'],
     ['status=done', '/status'],
     ['type=video', '/type'],
     ['hash=..', '/hash'],

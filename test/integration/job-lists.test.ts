@@ -12,9 +12,10 @@ beforeAll(async () => {
   api = await startApi();
   // 20,000 jobs; of one type, and of one status, only the oldest three.
   await api.d.database.pool.query(`
-    insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, created_at)
+    insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, error, created_at)
     select gen_random_uuid(), case when n <= 3 then 'video:full' else 'image:thumbnail' end, 'h' || n / 10, 's', '{}',
       'k' || n, 'default', case when n between 4 and 6 then 'cancelled' else 'completed' end,
+      case when n between 4 and 6 then '{"code": "cancelled"}'::json end,
       now() - interval '30 days' + n * interval '1 second'
     from generate_series(1, 20000) as n`);
   await api.d.database.pool.query('analyze jobs');
@@ -27,6 +28,8 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
+const days = (ago: number) => new Date(Date.now() - ago * 86_400_000);
+
 describe('lists of jobs', () => {
   it.each<[JobFilter, string]>([
     [{}, 'jobs_by_age'],
@@ -35,6 +38,11 @@ describe('lists of jobs', () => {
     [{ hash: 'h7' }, 'jobs_of_hash'],
     [{ type: 'video:full', status: 'failed' }, 'jobs_by_type'],
     [{ hash: 'h7', type: 'image:thumbnail', status: 'completed' }, 'jobs_of_hash'],
+    [{ prefix: 'h777' }, 'jobs_by_hash_prefix'],
+    [{ code: 'cancelled' }, 'jobs_by_code'],
+    [{ code: 'cancelled', type: 'image:thumbnail', prefix: 'h' }, 'jobs_by_code'],
+    [{ createdAfter: days(31), createdBefore: days(29) }, 'jobs_by_age'],
+    [{ status: 'cancelled', createdAfter: days(31) }, 'jobs_by_type'],
   ])('C13.12: a list filtered by %j is read from the index %s, on every page', async (filter, index) => {
     const cursor = { createdAt: new Date(), id: '00000000-0000-4000-8000-000000000000' };
     for (const after of [null, cursor]) {
@@ -54,8 +62,10 @@ describe('lists of jobs', () => {
     const jobs = await listJobs(api.d.listDatabase, filter, { after: null, limit: 5 });
     const expected = await api.d.database.pool.query(
       `select id from jobs where ($1::text is null or type = $1) and ($2::text is null or status = $2)
-       and ($3::text is null or hash = $3) order by created_at desc, id desc limit 5`,
-      [filter.type, filter.status, filter.hash],
+       and ($3::text is null or hash = $3) and ($4::text is null or starts_with(hash, $4))
+       and ($5::text is null or error ->> 'code' = $5) and ($6::timestamptz is null or created_at > $6)
+       and ($7::timestamptz is null or created_at < $7) order by created_at desc, id desc limit 5`,
+      [filter.type, filter.status, filter.hash, filter.prefix, filter.code, filter.createdAfter, filter.createdBefore],
     );
     expect(jobs.map(({ id }) => id)).toEqual(expected.rows.map(({ id }) => id as string));
   });

@@ -78,7 +78,7 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone.
+         * @description For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone. Filters may be combined.
          */
         get: operations["listJobs"];
         put?: never;
@@ -5326,6 +5326,14 @@ export interface operations {
                 status?: "queued" | "processing" | "completed" | "failed" | "cancelled";
                 /** @description Only jobs of this media. */
                 hash?: string;
+                /** @description Only jobs of media whose hash begins with it. */
+                prefix?: string;
+                /** @description Only jobs that ended with this error. */
+                code?: "source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal";
+                /** @description Only jobs from after this time. */
+                created_after?: string;
+                /** @description Only jobs from before this time. */
+                created_before?: string;
                 /** @description Entries of a page. */
                 limit?: number;
                 /** @description The `next_cursor` of the page before. */

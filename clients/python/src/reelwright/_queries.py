@@ -8,6 +8,10 @@ class ListJobsQuery(TypedDict, total=False):
     type: Literal["image:thumbnail", "video:cover", "video:preview", "video:transcode", "video:full"]
     status: Literal["queued", "processing", "completed", "failed", "cancelled"]
     hash: str
+    prefix: str
+    code: Literal["source_not_found", "source_unreadable", "source_changed", "unsupported_media", "corrupt_input", "no_video_stream", "timestamp_out_of_range", "limit_exceeded", "resource_exhausted", "preempted_too_often", "deadline_exceeded", "storage_error", "packager_error", "cancelled", "internal"]
+    created_after: str
+    created_before: str
     limit: int
     cursor: str
     include: str
