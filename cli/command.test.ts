@@ -40,7 +40,7 @@ it.each([
   [['jobs', '--stauts', 'failed'], 'jobs: no option --stauts; did you mean --status?'],
   [['jobs', '--colour'], 'jobs: no option --colour; see reelwright … --help'],
   [['job'], 'job: expected ID, found nothing'],
-  [['cancel', 'a', 'b'], 'cancel: expected ID, found a b'],
+  [['cancel', 'a', 'b'], 'cancel: expected [ID], found a b'],
   [['jobs', '--limit'], "jobs: Option '-n, --limit <value>' argument missing"],
 ])('%j is refused with what was expected', (argv, message) => {
   expect(() => read(...argv)).toThrow(message);

@@ -1,10 +1,10 @@
-import { jobTypeNames } from '#domain/job-types/index.ts';
-import { jobStatuses } from '#domain/jobs/status.ts';
 import type { Job, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
 import { firstOf } from '../first-of.ts';
+import { filterOptions, jobFilterOf, statusOption } from '../job-filter.ts';
 import { idText, jobIdOf } from '../job-id.ts';
 import { type Badge, timeText } from '../output.ts';
+import { manyJobsCommands } from './many-jobs.ts';
 import { playLines, showEnd, textOf, waitOptions } from './show.ts';
 
 // The commands about jobs.
@@ -15,24 +15,15 @@ const jobs: Command = {
   argsMin: 0,
   argsMax: 0,
   doc: 'Lists jobs, the newest first.',
-  example: 'jobs --status failed --limit 20',
+  example: 'jobs --code storage_error --since 24h',
   options: {
-    type: { value: 'TYPE', short: 't', words: jobTypeNames, doc: 'jobs of this type alone' },
-    status: { value: 'STATUS', short: 's', words: jobStatuses, doc: `one of ${jobStatuses.join(', ')}` },
-    hash: { value: 'HASH', doc: 'jobs of this media alone' },
+    status: statusOption,
+    ...filterOptions,
     limit: { value: 'N', short: 'n', doc: 'at most so many (20)' },
   },
   run: async ({ options, output, client }) => {
     const limit = options.whole('limit', 1, 100_000) ?? 20;
-    const type = options.word('type', jobTypeNames);
-    const status = options.word('status', jobStatuses);
-    const hash = options.text('hash');
-    const filter = {
-      limit: Math.min(100, limit),
-      ...(type === undefined ? {} : { type }),
-      ...(status === undefined ? {} : { status }),
-      ...(hash === undefined ? {} : { hash }),
-    };
+    const filter = { ...jobFilterOf(options), limit: Math.min(100, limit) };
     const found = await firstOf((await client()).jobs(filter), limit);
     if (found.length === 0) output.note('no job matches');
     output.list(
@@ -108,38 +99,6 @@ const watch: Command = {
   run: async (context) => showEnd(context, await jobIdOf(context)),
 };
 
-const cancel: Command = {
-  name: 'cancel',
-  args: 'ID',
-  argsMin: 1,
-  argsMax: 1,
-  completes: 'jobs',
-  doc: 'Cancels a job that has not ended.',
-  example: 'cancel 7d8a0c6e',
-  options: {},
-  run: async (context) => {
-    const { output } = context;
-    const cancelled = await (await context.client()).cancel(await jobIdOf(context));
-    output.result(cancelled, `${cancelled.job_id}  ${cancelled.status}`);
-  },
-};
-
-const retry: Command = {
-  name: 'retry',
-  args: 'ID',
-  argsMin: 1,
-  argsMax: 1,
-  completes: 'jobs',
-  doc: 'Tries a failed job again: its failed stages, or all of it.',
-  example: 'retry 7d8a0c6e',
-  options: {},
-  run: async (context) => {
-    const { output } = context;
-    const retried = await (await context.client()).retry(await jobIdOf(context));
-    output.result(retried, retried.jobs.map(({ job_id, type, status }) => `${job_id}  ${type}  ${status}`).join('\n'));
-  },
-};
-
 const rerun: Command = {
   name: 'rerun',
   args: 'ID',
@@ -167,4 +126,4 @@ const rerun: Command = {
   },
 };
 
-export const jobCommands: readonly Command[] = [jobs, job, watch, cancel, retry, rerun];
+export const jobCommands: readonly Command[] = [jobs, job, watch, ...manyJobsCommands, rerun];

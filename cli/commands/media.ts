@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Media, MediaChange, MediaDeletion } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { UsageError } from '../exit-codes.ts';
 import { firstOf } from '../first-of.ts';
 import { printableLine, timeText } from '../output.ts';
@@ -75,7 +75,7 @@ const remove: Command = {
   run: async (context) => {
     const { options, output, signal } = context;
     const [hash = ''] = context.args;
-    if (!options.flag('yes')) await confirm(context, hash);
+    await confirm(context, { expected: hash, purpose: 'to delete it', otherwise: 'nothing was deleted' });
     const client = await context.client();
     let deletion = await client.deleteMedia(hash);
     while (options.flag('wait') && deletion.status !== 'deleted') {
@@ -91,18 +91,6 @@ const remove: Command = {
 function lineOf({ objects_total: total, objects_left: left }: MediaDeletion): string {
   const share = total === null || left === null || total === 0 ? 0 : (total - left) / total;
   return `deleting ${bar(share)}${left === null ? '' : `  ${left} objects left`}`;
-}
-
-/** @throws UsageError unless a person repeats the hash */
-async function confirm({ output, signal }: Context, hash: string): Promise<void> {
-  const refused = new UsageError(`nothing was deleted: expected the hash ${hash} as confirmation, or --yes`);
-  if (!output.isWatched || !process.stdin.isTTY) throw refused;
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    if ((await terminal.question(`Type ${hash} to delete it: `, { signal })) !== hash) throw refused;
-  } finally {
-    terminal.close();
-  }
 }
 
 const files: Command = {

@@ -77,6 +77,9 @@ async function errorOf(args: readonly string[], env: Record<string, string> = {}
 const image = (hash: string, ...more: string[]) =>
   ['submit', 'red.png', '--type', 'image:thumbnail', '--hash', hash].concat(more);
 
+/** A submission whose source comes later. */
+const late = (n: number) => ['submit', `cli-all-${n}.png`, '-t', 'image:thumbnail', '--hash', `cli-all-${n}`];
+
 describe.skipIf(!inject('postgres'))('the command line', () => {
   it('submits a file, an object key and an address, and waits for their results', async () => {
     const file = await jsonOf([
@@ -132,6 +135,27 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const { jobs } = await jsonOf(['retry', failed.json.job_id]);
     expect(await jsonOf(['watch', jobs[0].job_id, '--timeout', '60'])).toMatchObject({ status: 'completed' });
   });
+
+  it('retries and cancels every job that the filters choose, once that is confirmed', async () => {
+    for (const n of [1, 2]) expect((await run([...late(n), '--wait'])).code).toBe(10);
+    const chosen = ['--prefix', 'cli-all-', '--code', 'source_not_found', '--since', '1h'];
+    expect((await jsonOf(['jobs', ...chosen])).jobs).toHaveLength(2);
+    expect((await jsonOf(['jobs', ...chosen, '--until', '1h'])).jobs).toEqual([]);
+    expect(await errorOf(['jobs', '--since', 'yesterday'])).toMatchObject({ exit: 2, code: 'usage' });
+    expect(await errorOf(['retry', '--all', ...chosen])).toMatchObject({ exit: 2, code: 'usage' });
+    expect(await errorOf(['retry'])).toMatchObject({ exit: 2, code: 'usage' });
+    for (const n of [1, 2]) await copyFile(join(service.source, 'red.png'), join(service.source, `cli-all-${n}.png`));
+    const { code, stdout } = await cli.run(['retry', '--all', ...chosen], { onTerminal: true, stdin: '2\n' });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('2 retried, 0 refused')]);
+    // Each has its retry by now.
+    expect(await jsonOf(['retry', '--all', '--yes', ...chosen, '-n', '1'], 7)).toMatchObject({
+      retried: 0,
+      failed: [{ code: 'conflict' }],
+    });
+    const long = ['submit', 'cli-long.mp4', '--key', '-t', 'video:transcode', '--hash', 'cli-all-cancelled'];
+    await jsonOf(long);
+    expect(await jsonOf(['cancel', '--all', '--yes', '--hash', 'cli-all-cancelled'])).toMatchObject({ cancelled: 1 });
+  }, 60_000);
 
   it('cancels a job, and says that it was cancelled to who waits for it', async () => {
     const job = await jsonOf([
