@@ -65,13 +65,13 @@ function optionsTable(): string {
 function rowsOf(type: string, name: string, option: Option): string[] {
   const { default: fallback, description = '', items } = option;
   const shown = fallback === undefined || typeof fallback === 'object' ? '' : `\`${fallback}\``;
-  const row = `| \`${type}\` | \`${name}\` | ${valueOf(option)} | ${shown} | ${description} |`;
+  const row = `| \`${type}\` | \`${name}\` | ${allowedValues(option)} | ${shown} | ${description} |`;
   const fields = Object.entries(items?.properties ?? {});
   return [row, ...fields.flatMap(([field, inner]) => rowsOf(type, `${name}[].${field}`, inner))];
 }
 
 /** The values that an option may have. */
-function valueOf({ type, enum: values, minimum, maximum, minItems, maxItems }: Option): string {
+function allowedValues({ type, enum: values, minimum, maximum, minItems, maxItems }: Option): string {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
   if (type === 'array') return `a list of ${minItems}–${maxItems}`;
   if (type === 'boolean') return '`true` or `false`';

@@ -48,7 +48,7 @@ export function readEventRules(
   const { data, error } = eventRulesSchema.safeParse(document, { error: explain });
   if (data === undefined) return { faults: faultsOf(error, { schema: eventRulesSchema }) };
   const faults = data.flatMap((rule, index) =>
-    (parseSubmission(bodyOf(rule, 'hash', 'source')).faults ?? []).map((fault) => ({
+    (parseSubmission(submissionBody(rule, 'hash', 'source')).faults ?? []).map((fault) => ({
       ...fault,
       pointer: `/${index}${fault.pointer}`,
     })),
@@ -63,10 +63,10 @@ export function ruleFor(rules: readonly EventRule[], key: string): EventRule | n
 
 /** The submission that a rule makes of an event, or what is wrong with it, such as a hash that is too long. */
 export function submissionOf(rule: EventRule, event: BucketEvent): ReturnType<typeof parseSubmission> {
-  return parseSubmission(bodyOf(rule, hashOf(rule.hash, event), event.key));
+  return parseSubmission(submissionBody(rule, mediaHash(rule.hash, event), event.key));
 }
 
-function bodyOf({ type, options, callback_url: callbackUrl }: EventRule, hash: string, source: string) {
+function submissionBody({ type, options, callback_url: callbackUrl }: EventRule, hash: string, source: string) {
   return { type, hash, source, options, callback_url: callbackUrl };
 }
 
@@ -74,7 +74,7 @@ function bodyOf({ type, options, callback_url: callbackUrl }: EventRule, hash: s
  * The hash of an event. What hashes cannot contain becomes `-`; two keys that differ in such characters only need
  * `{digest}`.
  */
-function hashOf(template: string, { key, etag }: BucketEvent): string {
+function mediaHash(template: string, { key, etag }: BucketEvent): string {
   const values: Readonly<Record<Placeholder, () => string>> = {
     key: () => plain(key),
     name: () => plain((key.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '')),

@@ -110,7 +110,7 @@ function readBridge(body: unknown) {
   const { data, error } = bridgeSchema.safeParse(body, { error: explain });
   if (data === undefined) return { faults: faultsOf(error) };
   const { bucket, object } = data.detail;
-  const event = eventOf(bucket.name, object.key, object);
+  const event = bucketEvent(bucket.name, object.key, object);
   return { events: [{ ...event, isCreation: data['detail-type'] === 'Object Created' }] };
 }
 
@@ -129,10 +129,10 @@ function readRecord(record: unknown, pointer: string): BucketEvent | UnreadableR
   const { bucket, object } = data.s3;
   const key = decodeKey(object.key);
   if (key === null) return { key: object.key, fault: `${pointer}/s3/object/key must be URL-encoded, as S3 sends keys` };
-  return { ...eventOf(bucket.name, key, object), isCreation: /^(?:s3:)?ObjectCreated:/.test(data.eventName) };
+  return { ...bucketEvent(bucket.name, key, object), isCreation: /^(?:s3:)?ObjectCreated:/.test(data.eventName) };
 }
 
-function eventOf(bucket: string, key: string, object: NotifiedObject) {
+function bucketEvent(bucket: string, key: string, object: NotifiedObject) {
   const etag = (object.eTag ?? object.etag ?? '').replaceAll('"', '');
   const versionId = object.versionId ?? object['version-id'];
   const version = [versionId, etag, object.sequencer].find((one) => one !== undefined && one !== '' && one !== 'null');

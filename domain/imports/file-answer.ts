@@ -44,12 +44,13 @@ const mediaType = /^[A-Za-z0-9!#$&^_.+-]{1,60}\/[A-Za-z0-9!#$&^_.+-]{1,60}$/;
  */
 export function readFileAnswer(status: number, headers: AnswerHeaders, offset: number): SentFile {
   if (status !== 200 && status !== 206) throw refusal(status, headers);
-  if ((textOf(headers, 'content-encoding') ?? 'identity') !== 'identity') throw new ImportFailure('bad_answer', status);
-  const type = textOf(headers, 'content-type')?.split(';', 1)[0]?.trim() ?? '';
+  if ((headerText(headers, 'content-encoding') ?? 'identity') !== 'identity')
+    throw new ImportFailure('bad_answer', status);
+  const type = headerText(headers, 'content-type')?.split(';', 1)[0]?.trim() ?? '';
   const about = { contentType: mediaType.test(type) ? type.toLowerCase() : null, validator: validatorOf(headers) };
-  if (status === 200) return { ...about, offset: 0, sizeBytes: countOf(textOf(headers, 'content-length')) };
+  if (status === 200) return { ...about, offset: 0, sizeBytes: byteCount(headerText(headers, 'content-length')) };
   const [, start, end, size] =
-    /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(textOf(headers, 'content-range') ?? '') ?? [];
+    /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(headerText(headers, 'content-range') ?? '') ?? [];
   // Only the rest to its end was asked for.
   if (offset === 0 || Number(start) !== offset || Number(end) !== Number(size) - 1)
     throw new ImportFailure('bad_answer', status);
@@ -61,7 +62,7 @@ function refusal(status: number, headers: AnswerHeaders): Error {
   if (status === 401 || status === 403) return new ImportFailure('access_denied', status);
   const isPassing = status >= 500 || [408, 416, 425, 429].includes(status);
   if (!isPassing) return new ImportFailure('bad_answer', status);
-  const retryAfter = textOf(headers, 'retry-after');
+  const retryAfter = headerText(headers, 'retry-after');
   return new ImportInterruption(`the server answered ${status}`, { httpStatus: status, retryAfter });
 }
 
@@ -70,18 +71,18 @@ function refusal(status: number, headers: AnswerHeaders): Error {
  * before `Date`, after which the server would have given another one.
  */
 function validatorOf(headers: AnswerHeaders): string | null {
-  const etag = textOf(headers, 'etag');
+  const etag = headerText(headers, 'etag');
   if (etag !== null && /^"[!#-~\u0080-\u00ff]{1,500}"$/.test(etag)) return etag;
-  const modified = textOf(headers, 'last-modified') ?? '';
-  const agoMs = Date.parse(textOf(headers, 'date') ?? '') - Date.parse(modified);
+  const modified = headerText(headers, 'last-modified') ?? '';
+  const agoMs = Date.parse(headerText(headers, 'date') ?? '') - Date.parse(modified);
   return etag === null && modified.length < 64 && agoMs >= 1000 ? modified : null;
 }
 
-function textOf(headers: AnswerHeaders, name: string): string | null {
+function headerText(headers: AnswerHeaders, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' ? value : null;
 }
 
-function countOf(text: string | null): number | null {
+function byteCount(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }

@@ -59,7 +59,7 @@ export function storyboardPlaylist(storyboard: Storyboard): string {
     ...sheetNumbers(storyboard).flatMap((number) => [
       `#EXTINF:${Math.min(sheetSec, durationSec - (number - 1) * sheetSec).toFixed(5)},`,
       `#EXT-X-TILES:RESOLUTION=${tile.width}x${tile.height},LAYOUT=${layout},DURATION=${intervalSec.toFixed(5)}`,
-      nameOf(storyboardPaths.sheet(number)),
+      fileName(storyboardPaths.sheet(number)),
     ]),
     '#EXT-X-ENDLIST',
     '',
@@ -72,7 +72,7 @@ export function storyboardCues({ tile, tiles, intervalSec, durationSec }: Storyb
     const onSheet = index % tilesPerSheet;
     const x = (onSheet % sheetLayout.columns) * tile.width;
     const y = Math.floor(onSheet / sheetLayout.columns) * tile.height;
-    const sheet = nameOf(storyboardPaths.sheet(Math.floor(index / tilesPerSheet) + 1));
+    const sheet = fileName(storyboardPaths.sheet(Math.floor(index / tilesPerSheet) + 1));
     const [from, to] = [index * intervalSec, Math.min(durationSec, (index + 1) * intervalSec)];
     return `${cueTime(from)} --> ${cueTime(to)}\n${sheet}#xywh=${x},${y},${tile.width},${tile.height}\n`;
   });
@@ -80,7 +80,7 @@ export function storyboardCues({ tile, tiles, intervalSec, durationSec }: Storyb
 }
 
 /** As seen from the playlist and the cues, which are in the folder of the sheets. */
-function nameOf(path: string): string {
+function fileName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 

@@ -107,7 +107,7 @@ function readDictionary(text: string): PlayerState | null {
     values[key] = string ?? list ?? item ?? '';
     isAny = true;
   }
-  return isAny ? stateOf(values) : null;
+  return isAny ? playerState(values) : null;
 }
 
 const keys = ['ot', 'bs', 'su', 'bl', 'mtp', 'br', 'msd', 'sid'] as const;
@@ -115,7 +115,7 @@ type Key = (typeof keys)[number];
 const known: ReadonlySet<string> = new Set(keys);
 const isKey = (key: string): key is Key => known.has(key);
 
-function stateOf(values: Partial<Record<Key, string>>): PlayerState {
+function playerState(values: Partial<Record<Key, string>>): PlayerState {
   const { ot, sid = '' } = values;
   return {
     object: ot === undefined ? 'unnamed' : (objectOfToken.get(ot) ?? 'other'),

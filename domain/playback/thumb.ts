@@ -62,7 +62,7 @@ function sortedQuery(pairs: readonly (readonly [string, string])[]): string {
   return query.toString();
 }
 
-function signatureOf(encodedKey: string, query: string, secret: string): string {
+function thumbSignature(encodedKey: string, query: string, secret: string): string {
   return createHmac('sha256', secret)
     .update(`/${encodedKey}${query === '' ? '' : `?${query}`}`)
     .digest('base64url');
@@ -73,7 +73,7 @@ export function signThumbPath(key: string, query: RawQuery, secret: string): str
   const encodedKey = Buffer.from(key).toString('base64url');
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const sorted = sortedQuery(given.map(([name, value]) => [name, String(value)]));
-  return `/thumb/${signatureOf(encodedKey, sorted, secret)}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
+  return `/thumb/${thumbSignature(encodedKey, sorted, secret)}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
 }
 
 export type ThumbVerdict =
@@ -102,9 +102,9 @@ export function readThumb(address: string, secrets: readonly string[], nowSec: n
   const pairs = [...new URLSearchParams(search)];
   const sorted = sortedQuery(pairs);
   // Every secret is tried, so that the time it takes does not reveal which one holds.
-  const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
+  const holds = secrets.map((secret) => isEqual(signature, thumbSignature(encodedKey, sorted, secret)));
   const isTwice = new Set(pairs.map(([name]) => name)).size !== pairs.length;
-  const holdsUnsorted = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, search, secret)));
+  const holdsUnsorted = secrets.map((secret) => isEqual(signature, thumbSignature(encodedKey, search, secret)));
   if (isTwice) return { kind: 'forbidden' };
   if (!holds.includes(true)) return { kind: holdsUnsorted.includes(true) ? 'unsorted' : 'forbidden' };
   const spelling = `/thumb/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;

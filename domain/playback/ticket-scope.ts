@@ -59,7 +59,7 @@ export function manifestInScope(manifest: string, scope: TicketScope): string | 
   const root = replaceElements(parseXml(manifest), 'AdaptationSet', (set) => {
     const ofSet = set.children.find(({ name }) => name === 'SegmentTemplate')?.attributes['media'];
     const kept = replaceElements(set, 'Representation', (track) =>
-      isInScope(scope, pathOf(track) ?? ofSet ?? '') ? [track] : [],
+      isInScope(scope, trackPath(track) ?? ofSet ?? '') ? [track] : [],
     );
     const left = elementsOf(kept, 'Representation');
     if (left.length === 0) return [];
@@ -70,7 +70,7 @@ export function manifestInScope(manifest: string, scope: TicketScope): string | 
 }
 
 /** Where the segments or the one file of a track are. */
-function pathOf(track: XmlElement): string | undefined {
+function trackPath(track: XmlElement): string | undefined {
   return elementsOf(track, 'SegmentTemplate')[0]?.attributes['media'] ?? elementsOf(track, 'BaseURL')[0]?.text;
 }
 

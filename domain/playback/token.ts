@@ -14,20 +14,20 @@ export type PlaybackTokenPayload = z.infer<typeof payloadSchema>;
 /** `malformed`: signed by the secret's holder and yet no payload, no better than a forged one. */
 export type TokenVerdict = 'valid' | 'invalid_signature' | 'malformed' | 'expired' | 'hash_mismatch';
 
-function signatureOf(payloadB64: string, secret: string): string {
+function tokenSignature(payloadB64: string, secret: string): string {
   return createHmac('sha256', secret).update(payloadB64).digest('base64url');
 }
 
 /** Makes a token. An application does this for a user whom it let in; the secret never leaves servers. */
 export function signPlaybackToken({ hash, exp }: PlaybackTokenPayload, secret: string): string {
   const payloadB64 = Buffer.from(JSON.stringify({ hash, exp })).toString('base64url');
-  return `${payloadB64}.${signatureOf(payloadB64, secret)}`;
+  return `${payloadB64}.${tokenSignature(payloadB64, secret)}`;
 }
 
 /** Whether the signature holds, in constant time; nothing of the payload is read. */
 function holds(payloadB64: string, signatureB64: string, secret: string): boolean {
   // Decoding is lenient, so the text itself is compared: one token has one spelling.
-  const expected = Buffer.from(signatureOf(payloadB64, secret));
+  const expected = Buffer.from(tokenSignature(payloadB64, secret));
   const given = Buffer.from(signatureB64);
   return given.length === expected.length && timingSafeEqual(given, expected);
 }

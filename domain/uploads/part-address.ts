@@ -21,7 +21,7 @@ export function partSecretsOf(apiKeys: readonly string[]): readonly Buffer[] {
 
 /** The path, with its query, of a part. */
 export function signPartPath(part: PartAddress, secret: Buffer): string {
-  return `${textOf(part)}&sig=${signatureOf(part, secret).toString('base64url')}`;
+  return `${partPath(part)}&sig=${partSignature(part, secret).toString('base64url')}`;
 }
 
 /** Whether `sig` is the signature of the address by one of `secrets`. Each is compared, in constant time. */
@@ -29,18 +29,18 @@ export function isPartSignature(part: PartAddress, sig: string, secrets: readonl
   const given = Buffer.from(sig, 'base64url');
   let isValid = false;
   for (const secret of secrets) {
-    const wanted = signatureOf(part, secret);
+    const wanted = partSignature(part, secret);
     isValid = (given.length === wanted.length && timingSafeEqual(given, wanted)) || isValid;
   }
   return isValid;
 }
 
-function textOf({ id, number, exp }: PartAddress): string {
+function partPath({ id, number, exp }: PartAddress): string {
   return `/api/uploads/${id}/parts/${number}?exp=${exp}`;
 }
 
-function signatureOf(part: PartAddress, secret: Buffer): Buffer {
+function partSignature(part: PartAddress, secret: Buffer): Buffer {
   return createHmac('sha256', secret)
-    .update(`PUT ${textOf(part)}`)
+    .update(`PUT ${partPath(part)}`)
     .digest();
 }

@@ -34,7 +34,7 @@ const folderSchema = z.strictObject({
   segments: z
     .strictObject({ extension: z.enum(segmentExtensions), sizes: z.array(sizeSchema).max(100_000) })
     .nullable(),
-  /** See `digestOf`. */
+  /** See `objectsDigest`. */
   sha256: digestSchema,
 });
 export type ManifestFolder = z.infer<typeof folderSchema>;
@@ -85,7 +85,7 @@ export function foldersOf(objects: readonly ManifestObject[]): ManifestFolder[] 
     const segments = segmentsOf(new Map(named.map(({ name, size }) => [name, size])));
     const isListed = (name: string) => segments !== null && name.endsWith(`.${segments.extension}`);
     const files = named.flatMap(({ name, size }): [string, number][] => (isListed(name) ? [] : [[name, size]]));
-    return { folder, files, segments, sha256: digestOf(named) };
+    return { folder, files, segments, sha256: objectsDigest(named) };
   });
 }
 
@@ -103,7 +103,9 @@ function segmentsOf(sizes: ReadonlyMap<string, number>): ManifestFolder['segment
 }
 
 /** SHA-256 (hex) over a line `<name> <size> <sha256>` for each object, in the order of their names. */
-function digestOf(named: readonly { readonly name: string; readonly size: number; readonly sha256: string }[]): string {
+function objectsDigest(
+  named: readonly { readonly name: string; readonly size: number; readonly sha256: string }[],
+): string {
   const digest = createHash('sha256');
   for (const { name, size, sha256 } of named.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
     digest.update(`${name} ${size} ${sha256}\n`);

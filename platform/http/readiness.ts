@@ -23,7 +23,7 @@ export interface FailedCheck {
 export async function failedChecks({ checks, metrics, log }: ReadinessOptions): Promise<readonly FailedCheck[]> {
   const signal = AbortSignal.timeout(readinessTimeoutMs);
   const outcomes = await Promise.all(
-    Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
+    Object.entries(checks).map(async ([check, run]) => ({ check, failure: await checkFailure(run, signal) })),
   );
   return outcomes.flatMap(({ check, failure }) => {
     if (failure === null) return [];
@@ -34,7 +34,7 @@ export async function failedChecks({ checks, metrics, log }: ReadinessOptions): 
 }
 
 /** Null when the check passed in time. `detail` is public, so it names no address and no account. */
-async function failureOf(
+async function checkFailure(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<{ detail: string; error: unknown } | null> {

@@ -20,7 +20,7 @@ export const refusalBytesMax = 4 * mebibyte;
 const lineLengthMax = 8 * mebibyte;
 
 /** The text of an answer. @throws KubeError `Unreachable` for a longer one, whose connection is closed */
-export async function textOf(body: AsyncIterable<Buffer>, bytesMax: number, what: string): Promise<string> {
+export async function answerText(body: AsyncIterable<Buffer>, bytesMax: number, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   // Leaving the loop destroys the body, and with it the connection.

@@ -45,7 +45,7 @@ export class KubeClient {
 
   /** One object. Throws `NotFound`. */
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: Cancellable = {}): Promise<T> {
-    return this.#read(`get ${describe(resource, ref)}`, pathOf(resource, ref), {}, options.signal) as Promise<T>;
+    return this.#read(`get ${describe(resource, ref)}`, resourcePath(resource, ref), {}, options.signal) as Promise<T>;
   }
 
   /**
@@ -57,7 +57,7 @@ export class KubeClient {
     { namespace, signal, ...query }: Selection & Cancellable & { limit?: number; continue?: string } = {},
   ): Promise<KubeList<T>> {
     const what = `list ${describe(resource, { namespace })}`;
-    return (await this.#read(what, pathOf(resource, { namespace }), query, signal)) as KubeList<T>;
+    return (await this.#read(what, resourcePath(resource, { namespace }), query, signal)) as KubeList<T>;
   }
 
   /** Creates an object in the namespace of its metadata. Throws `AlreadyExists`, `Invalid`. */
@@ -66,7 +66,7 @@ export class KubeClient {
     if (resource.isNamespaced && namespace === undefined) throw new TypeError(`${resource.kind} needs a namespace`);
     return this.#write(`create ${describe(resource, { namespace, name })}`, {
       method: 'POST',
-      path: pathOf(resource, { namespace }) + queryOf({ fieldManager }),
+      path: resourcePath(resource, { namespace }) + queryOf({ fieldManager }),
       body: { type: 'application/json', value: typed(resource, object) },
       signal: options.signal,
     }) as Promise<T>;
@@ -84,7 +84,7 @@ export class KubeClient {
   ): Promise<T> {
     return this.#write(`patch ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
-      path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager }),
+      path: resourcePath(resource, ref, options.subresource) + queryOf({ fieldManager }),
       body: { type: 'application/merge-patch+json', value: patch },
       signal: options.signal,
     }) as Promise<T>;
@@ -106,7 +106,7 @@ export class KubeClient {
     const ref = { namespace, name };
     return this.#write(`apply ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
-      path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager: manager, force }),
+      path: resourcePath(resource, ref, options.subresource) + queryOf({ fieldManager: manager, force }),
       body: { type: 'application/apply-patch+yaml', value: typed(resource, object) },
       signal: options.signal,
     }) as Promise<T>;
@@ -128,7 +128,7 @@ export class KubeClient {
   ): Promise<void> {
     await this.#write(`delete ${describe(resource, ref)}`, {
       method: 'DELETE',
-      path: pathOf(resource, ref),
+      path: resourcePath(resource, ref),
       body: { type: 'application/json', value: deleteOptions(options) },
       signal,
     });
@@ -146,12 +146,12 @@ export class KubeClient {
     const what = `watch ${describe(resource, { namespace })}`;
     const stream = await this.#connection.open({
       method: 'GET',
-      path: pathOf(resource, { namespace }) + queryOf({ watch: true, allowWatchBookmarks: true, ...query }),
+      path: resourcePath(resource, { namespace }) + queryOf({ watch: true, allowWatchBookmarks: true, ...query }),
       signal,
       what,
     });
     try {
-      for await (const line of linesOf(stream.chunks, what)) yield eventOf<T>(what, line);
+      for await (const line of linesOf(stream.chunks, what)) yield watchEvent<T>(what, line);
     } finally {
       stream.close();
     }
@@ -201,7 +201,7 @@ function typed<T extends KubeObject>({ apiVersion, kind }: Resource<T>, object: 
 
 type Query = Record<string, string | number | boolean | undefined>;
 
-function pathOf(resource: Resource<KubeObject>, ref: Partial<ObjectRef>, subresource?: string): string {
+function resourcePath(resource: Resource<KubeObject>, ref: Partial<ObjectRef>, subresource?: string): string {
   const root = resource.apiVersion.includes('/') ? '/apis/' : '/api/';
   const parts = [resource.apiVersion];
   if (resource.isNamespaced && ref.namespace !== undefined) parts.push('namespaces', encodeURIComponent(ref.namespace));
@@ -226,7 +226,7 @@ function describe(
   return [resource.plural + (subresource ? `/${subresource}` : ''), where].filter((part) => part !== '').join(' ');
 }
 
-function eventOf<T>(what: string, line: string): WatchEvent<T> {
+function watchEvent<T>(what: string, line: string): WatchEvent<T> {
   let event: { type?: unknown; object?: unknown } | null;
   try {
     event = JSON.parse(line) as typeof event;

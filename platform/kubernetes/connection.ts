@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
-import { answerBytesMax, refusalBytesMax, textOf } from './bounded-text.ts';
+import { answerBytesMax, refusalBytesMax, answerText } from './bounded-text.ts';
 import type { Access, Credentials, TlsMaterial } from './credentials.ts';
 import { KubeError, type KubeStatus } from './errors.ts';
 import { RequestLimits } from './request-limits.ts';
@@ -74,7 +74,7 @@ export class Connection {
     try {
       const answer = await this.#send(request, limits.signal);
       if (answer.statusCode >= 300) throw await refusal(request.what, answer);
-      const text = await textOf(answer.body, this.#answerBytesMax, request.what);
+      const text = await answerText(answer.body, this.#answerBytesMax, request.what);
       return text === '' ? undefined : JSON.parse(text);
     } catch (error) {
       throw limits.explain(request.what, error);
@@ -178,12 +178,17 @@ export class Connection {
 }
 
 async function refusal(what: string, { statusCode, headers, body }: Dispatcher.ResponseData): Promise<KubeError> {
-  const text = await textOf(body, refusalBytesMax, what);
+  const text = await answerText(body, refusalBytesMax, what);
   const retryAfter = headers['retry-after'];
-  return KubeError.ofStatus(what, statusCode, statusOf(text), typeof retryAfter === 'string' ? retryAfter : undefined);
+  return KubeError.ofStatus(
+    what,
+    statusCode,
+    refusalStatus(text),
+    typeof retryAfter === 'string' ? retryAfter : undefined,
+  );
 }
 
-function statusOf(text: string): KubeStatus {
+function refusalStatus(text: string): KubeStatus {
   try {
     return JSON.parse(text) as KubeStatus;
   } catch {

@@ -98,7 +98,7 @@ export class EventRecorder implements Component {
   record(event: EventInput): void {
     if (this.#hasStopped) return;
     const { clock, seriesMs, countEveryMs } = this.#options;
-    const key = keyOf(event);
+    const key = seriesKey(event);
     const series = this.#series.get(key);
     if (!series || clock.nowMs() - series.lastMs >= seriesMs) {
       this.#begin(key, event);
@@ -148,7 +148,7 @@ export class EventRecorder implements Component {
 
   async #create(series: Series): Promise<void> {
     const { client, instance } = this.#options;
-    await client.create(events, eventOf(series, instance), { signal: this.#giveUp.signal });
+    await client.create(events, seriesEvent(series, instance), { signal: this.#giveUp.signal });
   }
 
   // One write after another: events of one object stay in order, and take one connection.
@@ -194,7 +194,7 @@ export class EventRecorder implements Component {
 }
 
 /** The event of a series, with its count where it was observed more than once. */
-function eventOf({ namespace, name, event, count, lastObserved }: Series, instance: string) {
+function seriesEvent({ namespace, name, event, count, lastObserved }: Series, instance: string) {
   const { regarding, type, reason, action, note } = event;
   const { apiVersion, kind, metadata } = regarding;
   return {
@@ -217,7 +217,7 @@ function eventOf({ namespace, name, event, count, lastObserved }: Series, instan
   };
 }
 
-function keyOf({ regarding: { kind, metadata }, type, reason, action }: EventInput): string {
+function seriesKey({ regarding: { kind, metadata }, type, reason, action }: EventInput): string {
   return JSON.stringify([kind, metadata?.namespace, metadata?.name, metadata?.uid, type, reason, action]);
 }
 

@@ -12,12 +12,12 @@ const tracestateLengthMax = 512;
  * missing or malformed (W3C Trace Context then begins a new trace). A malformed `tracestate` is left out.
  */
 export function readTraceContext(traceparent: HeaderValue, tracestate?: HeaderValue): TraceContext | null {
-  const [, version, traceId = '', spanId = '', flags = '', rest] = traceparentForm.exec(textOf(traceparent)) ?? [];
+  const [, version, traceId = '', spanId = '', flags = '', rest] = traceparentForm.exec(headerText(traceparent)) ?? [];
   // Version 00 has nothing after the flags; later versions may; ff is forbidden.
   if (version === undefined || version === 'ff' || (version === '00' && rest !== undefined)) return null;
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
   if (!isSpanContextValid({ traceId, spanId, traceFlags })) return null;
-  const givenState = textOf(tracestate);
+  const givenState = headerText(tracestate);
   const state = givenState.length > tracestateLengthMax ? '' : createTraceState(givenState).serialize();
   const normal = `00-${traceId}-${spanId}-0${traceFlags}`;
   return state === '' ? { traceparent: normal } : { traceparent: normal, tracestate: state };
@@ -26,7 +26,7 @@ export function readTraceContext(traceparent: HeaderValue, tracestate?: HeaderVa
 /** A header that stands in a request several times is a list, and is taken for missing. */
 type HeaderValue = string | readonly string[] | null | undefined;
 
-function textOf(header: HeaderValue): string {
+function headerText(header: HeaderValue): string {
   return typeof header === 'string' ? header : '';
 }
 

@@ -160,7 +160,7 @@ async function upload({ key, path }: PublishedFile, { media, signal }: UploadCon
     await media.put(key, bytes, { contentType, signal });
     return describe(key, bytes);
   }
-  const sha256 = await digestOf(file);
+  const sha256 = await fileDigest(file);
   await media.put(key, file.createReadStream({ start: 0, autoClose: false }), { contentType, signal });
   return { key, size, sha256 };
 }
@@ -168,10 +168,10 @@ async function upload({ key, path }: PublishedFile, { media, signal }: UploadCon
 /** Describes a file that `upload` will store. */
 async function describeFile({ key, path }: PublishedFile): Promise<ManifestObject> {
   await using file = await openPlainFile(path);
-  return { key, size: (await file.stat()).size, sha256: await digestOf(file) };
+  return { key, size: (await file.stat()).size, sha256: await fileDigest(file) };
 }
 
-async function digestOf(file: FileHandle): Promise<string> {
+async function fileDigest(file: FileHandle): Promise<string> {
   const digest = createHash('sha256');
   for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) digest.update(chunk as Buffer);
   return digest.digest('hex');

@@ -53,14 +53,14 @@ class FolderMultipart implements MultipartStore {
     return guarded(async () => {
       const root = await this.#folders.root();
       const measured = new Measured(part);
-      const nameOf = () => `${String(number).padStart(5, '0')}-${measured.md5()}`;
+      const partName = () => `${String(number).padStart(5, '0')}-${measured.md5()}`;
       const target = { root, folders: this.#folders };
       const content = Readable.from(measured.chunks(), { objectMode: false });
       await externalWrite(
         () => ({ kind: 'object', name: `put part ${number} of ${key}` }),
-        () => writeOwnFile(target, () => [...partsFolderNames(id), nameOf()], { body: content, signal: part.signal }),
+        () => writeOwnFile(target, () => [...partsFolderNames(id), partName()], { body: content, signal: part.signal }),
       );
-      await this.#removeBefore(id, number, nameOf());
+      await this.#removeBefore(id, number, partName());
       return { number, sizeBytes: part.sizeBytes, etag: `"${measured.md5()}"` };
     }, part.signal);
   }

@@ -60,7 +60,7 @@ export class S3Reads {
     const answer = await this.#send('HEAD', key, { headers: {}, signal, isSmall: true, attemptsMax });
     if (answer === null) return null;
     await answer.body.dump();
-    return infoOf({ bucket: this.#bucket, key }, answer);
+    return answeredInfo({ bucket: this.#bucket, key }, answer);
   }
 
   /** `signal` applies until the body begins, `caller` until it ends. */
@@ -80,7 +80,7 @@ export class S3Reads {
     if (answer === null) return null;
     try {
       const sizeBytes = Number(single(answer.headers['content-length']) ?? Number.NaN);
-      const info = infoOf({ bucket: this.#bucket, key }, answer, range);
+      const info = answeredInfo({ bucket: this.#bucket, key }, answer, range);
       if (ifMatch !== undefined && !isSent(ifMatch) && !isMatched(ifMatch, info.etag))
         throw new KnownProblem('source_changed');
       return {
@@ -213,7 +213,7 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 }
 
 /** @throws KnownProblem `storage_error` for a response without the object's metadata, or with another range */
-function infoOf(
+function answeredInfo(
   { bucket, key }: { readonly bucket: string; readonly key: string },
   { headers, statusCode }: Dispatcher.ResponseData,
   range?: ByteRange,

@@ -132,9 +132,9 @@ class S3Store implements ObjectStore {
         );
         return true;
       } catch (error) {
-        if (statusOf(error) === 412) return false;
+        if (httpStatusOf(error) === 412) return false;
         // Another write of the key is under way: S3 asks for a repetition.
-        if (statusOf(error) !== 409 || conflicts === attemptsMax) throw error;
+        if (httpStatusOf(error) !== 409 || conflicts === attemptsMax) throw error;
       }
     }
   }
@@ -155,7 +155,7 @@ class S3Store implements ObjectStore {
       );
       this.#listing.noteAllowed();
       const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
-      for (const object of page.Contents ?? []) yield infoOf(this.#bucket, decode(object.Key ?? ''), object);
+      for (const object of page.Contents ?? []) yield listedInfo(this.#bucket, decode(object.Key ?? ''), object);
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
     } while (token !== undefined);
   }
@@ -190,7 +190,7 @@ class S3Store implements ObjectStore {
       await this.#requests.run(signal, (abortSignal) => this.#requests.client.send(command, { abortSignal }));
     } catch (error) {
       // HeadBucket needs the right to list; without it the bucket answers 403, and objects can be read.
-      const isDenied = statusOf(error) === 403 && (await this.#listing.isDenied().catch(() => false));
+      const isDenied = httpStatusOf(error) === 403 && (await this.#listing.isDenied().catch(() => false));
       if (isDenied) return;
       if (signal?.aborted === true) throw error;
       throw new KnownProblem('storage_error', `The bucket ${this.#bucket} does not answer.`, { cause: error });
@@ -212,7 +212,7 @@ function written<T>(name: string, send: () => Promise<T>): Promise<T> {
 }
 
 /** The HTTP status of a failed request of the SDK. */
-function statusOf(error: unknown): number | undefined {
+function httpStatusOf(error: unknown): number | undefined {
   const { cause } = error as { cause?: { readonly $metadata?: { readonly httpStatusCode?: number } } };
   return cause?.$metadata?.httpStatusCode;
 }
@@ -223,7 +223,7 @@ interface ListedObject {
   readonly LastModified?: Date | undefined;
 }
 
-function infoOf(
+function listedInfo(
   bucket: string,
   key: string,
   { Size: sizeBytes, ETag: etag, LastModified: lastModified }: ListedObject,

@@ -83,8 +83,9 @@ export function loudnessWarnings(tracks: readonly MeasuredAudio[], target: numbe
 export function parseLoudness(log: string, name = 'Parsed_ebur128_0'): Loudness | null {
   const summaries = [...log.matchAll(new RegExp(String.raw`\[${name} @ [^\]]*\] Summary:([^[]*)`, 'g'))];
   const found = summaries.at(-1)?.[1] ?? '';
-  const valueOf = (field: string) => Number(new RegExp(String.raw`\b${field}:\s+(-?[\d.]+|-?inf)`).exec(found)?.[1]);
-  const [integrated, range, peak] = ['I', 'LRA', 'Peak'].map(valueOf);
+  const summaryValue = (field: string) =>
+    Number(new RegExp(String.raw`\b${field}:\s+(-?[\d.]+|-?inf)`).exec(found)?.[1]);
+  const [integrated, range, peak] = ['I', 'LRA', 'Peak'].map(summaryValue);
   if (integrated === undefined || range === undefined || peak === undefined) return null;
   if (![integrated, range, peak].every(Number.isFinite) || integrated <= gateLufs) return null;
   return { integrated_lufs: integrated, range_lu: range, true_peak_dbtp: peak };

@@ -55,13 +55,13 @@ export async function packageStream(
   };
   const assembled = assembleStream(stream, { ...context, encryption: options.encrypt ? context.encryption : null });
   await writeTexts(assembled.texts, output);
-  const keyOf = (path: string) => videoKey(task.hash, task.rev, path);
+  const streamKey = (path: string) => videoKey(task.hash, task.rev, path);
   return {
     results: assembled.results,
     files: [
-      ...(waveform === null ? [] : [{ key: keyOf(waveformPath), path: waveform }]),
-      ...sheets.map((path, index) => ({ key: keyOf(storyboardPaths.sheet(index + 1)), path })),
-      ...(await filesUnder(output, keyOf)),
+      ...(waveform === null ? [] : [{ key: streamKey(waveformPath), path: waveform }]),
+      ...sheets.map((path, index) => ({ key: streamKey(storyboardPaths.sheet(index + 1)), path })),
+      ...(await filesUnder(output, streamKey)),
     ],
   };
 }

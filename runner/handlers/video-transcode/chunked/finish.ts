@@ -43,13 +43,13 @@ export async function finishChunked(
   };
   const tracks = tracksOf(encoded);
   const folders = tracks.map(({ kind, id }) => `${kind}/${id}`);
-  const pathOf = (key: string) => key.slice(videoKey(task.hash, task.rev, '').length);
+  const revisionPath = (key: string) => key.slice(videoKey(task.hash, task.rev, '').length);
   const isListed = (path: string) => [...folders, 'storyboard'].some((folder) => path.startsWith(`${folder}/`));
   const objects = new Map(
     allOf(chunkResults).flatMap((result) => result.objects.map((object) => [object.key, object])),
   );
-  const published = [...objects.values()].filter(({ key }) => isListed(pathOf(key)));
-  const sizes = new Map(published.map(({ key, size }) => [pathOf(key), size]));
+  const published = [...objects.values()].filter(({ key }) => isListed(revisionPath(key)));
+  const sizes = new Map(published.map(({ key, size }) => [revisionPath(key), size]));
   const dash = joinManifests({
     chunks: chunkResults.chunks.map((result) => result.dash),
     audio: chunkResults.audio.dash === '' ? null : chunkResults.audio.dash,

@@ -104,7 +104,7 @@ export function chunkedRev(
     hash: task.hash,
     options,
     profile: task.profile,
-    source: sourceOf(task),
+    source: sourceIdentity(task),
     ...(task.rerun_of === undefined ? {} : { rerun: task.job_id }),
   });
   if (canonical === undefined) throw new TypeError('a revision needs a JSON value');
@@ -112,7 +112,7 @@ export function chunkedRev(
 }
 
 /** The identity of the bytes of a source: without an ETag it is that of this job alone. */
-function sourceOf({ source: { key, etag, size }, job_id: jobId }: Task): Record<string, unknown> {
+function sourceIdentity({ source: { key, etag, size }, job_id: jobId }: Task): Record<string, unknown> {
   return { key, size, version: etag ?? jobId };
 }
 

@@ -155,8 +155,11 @@ function withStoredRanges(
 ): ChunkResult['tracks'][number] {
   const { iframePlaylist } = trackPaths(track.kind, track.id);
   if (iframePlaylist === null || track.iframe_playlist === null) return track;
-  const keyOf = (uri: string) => videoKey(hash, rev, posix.join(posix.dirname(iframePlaylist), uri));
-  return { ...track, iframe_playlist: withByteRanges(track.iframe_playlist, (uri) => stored.get(keyOf(uri)) ?? null) };
+  const segmentKey = (uri: string) => videoKey(hash, rev, posix.join(posix.dirname(iframePlaylist), uri));
+  return {
+    ...track,
+    iframe_playlist: withByteRanges(track.iframe_playlist, (uri) => stored.get(segmentKey(uri)) ?? null),
+  };
 }
 
 /** The sheets of a chunk by their numbers in the whole video: every chunk before it fills its own. */
