@@ -39,7 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       startOrMiss(startRedis, started),
       startOrMiss(() => startS3(), started),
     ]);
-    const [postgres, redis, s3] = [valueOf(results[0]), valueOf(results[1]), valueOf(results[2])];
+    const [postgres, redis, s3] = [settledValue(results[0]), settledValue(results[1]), settledValue(results[2])];
     const database = postgres && { url: postgres.url, migratedTemplate: await migratedTemplate(postgres.url) };
     stage = await openStage((name, ask) => startPart(name, ask, database));
     project.provide('stage', stage.socket);
@@ -65,7 +65,7 @@ async function migratedTemplate(serverUrl: string): Promise<string> {
   return new URL(url).pathname.slice(1);
 }
 
-function valueOf<T>(result: PromiseSettledResult<T>): T {
+function settledValue<T>(result: PromiseSettledResult<T>): T {
   if (result.status === 'rejected') throw result.reason;
   return result.value;
 }

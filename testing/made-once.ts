@@ -54,7 +54,7 @@ export async function madeOnce(
   make: (folder: string) => Promise<void>,
   { folder: shelfFolder, tree, bytesMax }: Shelf = shelf,
 ): Promise<string> {
-  const folder = join(shelfFolder, `${recipe.name}-${await digestOf(recipe, tree)}`);
+  const folder = join(shelfFolder, `${recipe.name}-${await recipeDigest(recipe, tree)}`);
   if (await isThere(folder)) return folder;
   await mkdir(shelfFolder, { recursive: true });
   const unlock = await lock(folder);
@@ -86,8 +86,8 @@ async function isThere(folder: string): Promise<boolean> {
   );
 }
 
-async function digestOf({ from, code, tools = [] }: Recipe, tree: string): Promise<string> {
-  const versions = await Promise.all(tools.map(versionOf));
+async function recipeDigest({ from, code, tools = [] }: Recipe, tree: string): Promise<string> {
+  const versions = await Promise.all(tools.map(toolVersion));
   const parts = JSON.stringify([from, await codeDigest(code, tree), versions]);
   return createHash('sha256').update(parts).digest('hex').slice(0, 16);
 }
@@ -121,7 +121,7 @@ async function readCode(modules: readonly string[], tree: string): Promise<strin
 
 const versions = new Map<string, Promise<string>>();
 
-function versionOf(tool: ToolName): Promise<string> {
+function toolVersion(tool: ToolName): Promise<string> {
   const program = findProgram(tool, process.env);
   const version =
     versions.get(program) ??

@@ -27,8 +27,8 @@ function literalsOf(source: string): Literal[] {
   const found: Literal[] = [];
   for (let index = 0; index < source.length; index += 1) {
     const begin = source.slice(index, index + 2);
-    if (begin === '//') index = endOf(source, '\n', index);
-    else if (begin === '/*') index = endOf(source, '*/', index);
+    if (begin === '//') index = endOfToken(source, '\n', index);
+    else if (begin === '/*') index = endOfToken(source, '*/', index);
     else if (`'"\``.includes(source.charAt(index))) {
       const literal = literalAt(source, index, found);
       found.push(literal);
@@ -38,7 +38,7 @@ function literalsOf(source: string): Literal[] {
   return found;
 }
 
-function endOf(source: string, closing: string, from: number): number {
+function endOfToken(source: string, closing: string, from: number): number {
   const index = source.indexOf(closing, from);
   return index === -1 ? source.length : index;
 }

@@ -76,7 +76,7 @@ export async function uploadsOf({ database, source, parts }: World): Promise<str
     if (status === 'completed') {
       const bytes = (await bytesAt(source, key)) ?? Buffer.alloc(0);
       const isWhole = bytes.length === upload.size && info?.etag === upload.etag;
-      const isAnnounced = upload.sha256 === null || digestOf(bytes) === upload.sha256;
+      const isAnnounced = upload.sha256 === null || sha256Of(bytes) === upload.sha256;
       if (!isWhole || !isAnnounced)
         violations.push(`I29: the object of the completed ${kind} ${id} is not as announced`);
     }
@@ -91,7 +91,7 @@ export async function uploadsOf({ database, source, parts }: World): Promise<str
   return violations;
 }
 
-const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 /** Each version of an object that the bucket announces makes one job. */
 export function announcedOf({ facts }: World): string[] {

@@ -88,7 +88,7 @@ export function isSame(one: Omit<WritePoint, 'nth'>, other: Omit<WritePoint, 'nt
 }
 
 /** A name without what differs from run to run: ids, revisions, hashes, ports and numbers of objects. */
-export function nameOf(write: ExternalWrite): string {
+export function writeName(write: ExternalWrite): string {
   return write.name
     .replaceAll(/\s+/g, ' ')
     .trim()

@@ -9,7 +9,7 @@ import {
   type Fault,
   folderVariable,
   isSame,
-  nameOf,
+  writeName,
   noteWrite,
   readPlan,
   type Role,
@@ -41,7 +41,7 @@ interceptWrites(async (write, sendNow) => {
   const send = () => recorded(write, sendNow);
   const { run, fault: planned, isCounted = true } = readPlan(folder);
   if (!isCounted) return send();
-  const point = noteWrite(folder, run, { role, kind: write.kind, name: nameOf(write) });
+  const point = noteWrite(folder, run, { role, kind: write.kind, name: writeName(write) });
   if (planned === null || !isSame(planned.point, point) || planned.point.nth !== point.nth) return send();
   return takeFault(folder, run) ? withFault(planned.fault, write, send) : send();
 });
@@ -59,12 +59,12 @@ async function recorded<T>(write: ExternalWrite, send: () => Promise<T>): Promis
 
 async function withFault<T>(fault: Fault, { kind }: ExternalWrite, send: () => Promise<T>): Promise<T> {
   if (fault === 'crash before') return crash();
-  if (fault === 'fail') throw failureOf(kind);
+  if (fault === 'fail') throw failureError(kind);
   if (fault === 'conflict') throw conflictOf(kind);
   if (fault === 'slow') await sleep(slowMs);
   const answer = await send();
   if (fault === 'crash after') return crash();
-  if (fault === 'lose answer') throw failureOf(kind);
+  if (fault === 'lose answer') throw failureError(kind);
   return answer;
 }
 
@@ -75,7 +75,7 @@ function crash(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-function failureOf(kind: ExternalWrite['kind']): Error {
+function failureError(kind: ExternalWrite['kind']): Error {
   if (kind === 'kubernetes') return new KubeError('socket hang up', { status: 0, reason: 'Unreachable' });
   const message = kind === 'sql' ? 'Connection terminated unexpectedly' : 'socket hang up';
   return Object.assign(new Error(message), { code: 'ECONNRESET' });

@@ -15,7 +15,7 @@ export async function openReceiver() {
   const deliveries: Delivery[] = [];
   const state = { status: 204 };
   const receive = async (request: IncomingMessage, response: ServerResponse) => {
-    const body = await bodyOf(request);
+    const body = await bodyText(request);
     deliveries.push({ url: origin() + request.url, id: String(request.headers['webhook-id']), body });
     response.writeHead(state.status).end();
   };
@@ -31,7 +31,7 @@ export async function openReceiver() {
   };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+async function bodyText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');

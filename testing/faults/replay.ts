@@ -46,14 +46,14 @@ export class Replay {
     const isIdle = scenario === idle;
     const calm = isIdle ? this.#calm : await this.#once(scenario, null);
     const points = isIdle ? firstAndLast(this.#timers) : this.#chosenPoints();
-    const all = points.flatMap((point) => faultsOf(point).map((fault) => ({ point, fault })));
+    const all = points.flatMap((point) => faultsAt(point).map((fault) => ({ point, fault })));
     const planned = all.filter((_, index) => isChosen(index, all.length));
     const violations = calm.map((line) => `without a fault: ${line}`);
     let missed = 0;
     for (const one of planned) {
       const found = await this.#once(scenario, one);
       if (!hasFired(this.#world.folder, this.#run)) missed += 1;
-      violations.push(...found.map((line) => `${textOf(one)}: ${line}`));
+      violations.push(...found.map((line) => `${plannedText(one)}: ${line}`));
     }
     return { points: points.length, runs: planned.length + 1, missed, violations, lines: this.#lines.splice(0) };
   }
@@ -83,12 +83,12 @@ export class Replay {
       return [`I2: not settled: ${(error as Error).message}`];
     } finally {
       await endProbe();
-      this.#lines.push(`${fault === null ? 'calm' : textOf(fault)}: ${Date.now() - startedAt} ms`);
+      this.#lines.push(`${fault === null ? 'calm' : plannedText(fault)}: ${Date.now() - startedAt} ms`);
     }
   }
 }
 
-function textOf({ point, fault }: Planned): string {
+function plannedText({ point, fault }: Planned): string {
   return `${fault} at ${point.role} ${point.kind} "${point.name}" ${point.nth}`;
 }
 
@@ -101,7 +101,7 @@ function firstAndLast(points: readonly WritePoint[]): WritePoint[] {
 }
 
 /** A receiver of webhooks and a queue know no conflicts, nor does an object that is not there yet. */
-function faultsOf({ kind, name }: WritePoint): readonly Fault[] {
+function faultsAt({ kind, name }: WritePoint): readonly Fault[] {
   const knowsNone = kind === 'ticket' || kind === 'webhook' || (kind === 'kubernetes' && name.startsWith('create'));
   return knowsNone ? faults.filter((fault) => fault !== 'conflict') : faults;
 }

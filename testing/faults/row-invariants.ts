@@ -38,13 +38,13 @@ export function failureOf({ id, source, status, error, failures }: CheckedJob, t
 
 /** The violations in the changes of one job. */
 export function changesOf(changes: readonly RowChange[]): string[] {
-  const violations = changes.flatMap((change) => [...endOf(change), ...progressOf(change), ...writerOf(change)]);
+  const violations = changes.flatMap((change) => [...changedEnds(change), ...progressOf(change), ...writerOf(change)]);
   const last = changes.findLast(({ new_status: status }) => status !== null)?.new_status;
   if (last === undefined || last === null || !isFinal(last as JobStatus)) violations.push(`I2: a job ended as ${last}`);
   return violations;
 }
 
-function endOf({ job_id: id, ...change }: RowChange): string[] {
+function changedEnds({ job_id: id, ...change }: RowChange): string[] {
   const { old_status: before, new_status: after, old_results: results } = change;
   if (before === null || after === null || !isFinal(before as JobStatus)) return [];
   if (after !== before) return [`I1: the job ${id} went from ${before} to ${after}`];

@@ -34,9 +34,9 @@ const everyMs = 50;
 /** Lets this process wait less. @param file its content is another one for each round that a test asks for */
 export function shortenWaits(file: string): void {
   const wanted = new EventTarget();
-  let last = textOf(file);
+  let last = fileText(file);
   setInterval(() => {
-    const text = textOf(file);
+    const text = fileText(file);
     if (text !== last) wanted.dispatchEvent(new Event('round'));
     last = text;
   }, everyMs).unref();
@@ -53,7 +53,7 @@ export function shortenWaits(file: string): void {
   loadEdited(shorterWaits);
 }
 
-function textOf(file: string): string {
+function fileText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

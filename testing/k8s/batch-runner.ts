@@ -13,9 +13,9 @@ export class BatchRunner {
 
   constructor(job: BatchJob) {
     const { env = [] } = job.spec?.template.spec?.containers[0] ?? {};
-    const valueOf = (name: string) => env.find((one) => one.name === name)?.value ?? '';
-    this.#url = valueOf('TASKS_URL');
-    this.#token = valueOf('TASKS_TOKEN');
+    const variableValue = (name: string) => env.find((one) => one.name === name)?.value ?? '';
+    this.#url = variableValue('TASKS_URL');
+    this.#token = variableValue('TASKS_TOKEN');
   }
 
   /** One request, with the end of the last task if it was not reported yet. */

@@ -11,7 +11,7 @@ import { openWorkplace } from './workers.ts';
 // What the tests share that kill a controller at one of its writes.
 
 /** The request lines of a kind of write, such as `PATCH mediajobs/status`. */
-function lineOf(write: string): RegExp {
+function requestLine(write: string): RegExp {
   const [method, resource = ''] = write.split(' ');
   const [plural, subresource] = resource.split('/');
   const name = method === 'POST' ? '' : '/[^/?]+';
@@ -79,7 +79,7 @@ export async function crashOnce(scene: CrashScene, { write, nth, when }: Crash, 
     victim?.signal('SIGKILL');
     crashed.resolve();
   };
-  scene.proxy.trap({ matches: lineOf(write), nth, when, spring });
+  scene.proxy.trap({ matches: requestLine(write), nth, when, spring });
   victim = await scene.startProxied();
   await Promise.race([crashed.promise, ended.then(() => Promise.reject(new Error(`it ended without ${write}`)))]);
   // It may have crashed while it was being started.

@@ -120,14 +120,14 @@ export class TestNode {
     const killed = () => this.#kills.get(pod.metadata?.name ?? '');
     try {
       for (const container of [...initContainers, ...containers]) {
-        if (!isSilent) await this.setStatus(pod, this.#statusOf(pod, codes, container.name));
+        if (!isSilent) await this.setStatus(pod, this.#podStatus(pod, codes, container.name));
         codes[container.name] = killed()
           ? exitCodes.stopped
           : await this.#runContainer(container, { workspace, script, pod });
         if (codes[container.name] !== 0) break;
       }
       if (!isSilent && killed()?.isLost !== true)
-        await this.setStatus(pod, { ...this.#statusOf(pod, codes), ...killed()?.status });
+        await this.setStatus(pod, { ...this.#podStatus(pod, codes), ...killed()?.status });
       return codes;
     } finally {
       await rm(workspace, { recursive: true, force: true });
@@ -159,8 +159,8 @@ export class TestNode {
     return code;
   }
 
-  #statusOf(pod: Pod, codes: Readonly<Record<string, number>>, running?: string): PodStatus {
-    return statusOf(pod, { codes, ends: this.#ends.get(pod.metadata?.name ?? '') ?? {} }, running);
+  #podStatus(pod: Pod, codes: Readonly<Record<string, number>>, running?: string): PodStatus {
+    return podStatus(pod, { codes, ends: this.#ends.get(pod.metadata?.name ?? '') ?? {} }, running);
   }
 
   async #environment({ env = [] }: Container): Promise<Record<string, string>> {
@@ -203,7 +203,7 @@ interface EndedContainers {
 }
 
 /** The status of a pod of which some containers have ended, and one may run. */
-function statusOf(pod: Pod, { codes, ends }: EndedContainers, running?: string): PodStatus {
+function podStatus(pod: Pod, { codes, ends }: EndedContainers, running?: string): PodStatus {
   const { initContainers = [], containers } = pod.spec ?? { containers: [] };
   const state = ({ name }: Container) => ({
     name,
@@ -211,7 +211,7 @@ function statusOf(pod: Pod, { codes, ends }: EndedContainers, running?: string):
     imageID: '',
     ready: false,
     restartCount: 0,
-    state: stateOf(codes[name], name === running, ends[name]),
+    state: containerState(codes[name], name === running, ends[name]),
   });
   const hasFailed = Object.values(codes).some((code) => code !== 0);
   const phase = running === undefined ? (hasFailed ? 'Failed' : 'Succeeded') : 'Running';
@@ -223,7 +223,7 @@ function statusOf(pod: Pod, { codes, ends }: EndedContainers, running?: string):
   };
 }
 
-function stateOf(exitCode: number | undefined, isRunning: boolean, end?: ContainerEnd) {
+function containerState(exitCode: number | undefined, isRunning: boolean, end?: ContainerEnd) {
   if (exitCode !== undefined)
     return { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...end } };
   return isRunning ? { running: { startedAt: new Date().toISOString() } } : { waiting: { reason: 'PodInitializing' } };

@@ -46,7 +46,7 @@ type State = NonNullable<NonNullable<PodStatus['containerStatuses']>[number]['st
 function containerStatus(pod: Pod, name: string | undefined, state: State, phase: string): PodStatus {
   const { initContainers = [], containers } = pod.spec ?? { containers: [] };
   const chosen = name ?? (initContainers[0] ?? containers[0])?.name;
-  const statusOf = ({ name: each }: { name: string }) => ({
+  const waitingContainer = ({ name: each }: { name: string }) => ({
     name: each,
     image: 'runner',
     imageID: '',
@@ -56,7 +56,7 @@ function containerStatus(pod: Pod, name: string | undefined, state: State, phase
   });
   return {
     phase,
-    ...(initContainers.length > 0 ? { initContainerStatuses: initContainers.map(statusOf) } : {}),
-    containerStatuses: containers.map(statusOf),
+    ...(initContainers.length > 0 ? { initContainerStatuses: initContainers.map(waitingContainer) } : {}),
+    containerStatuses: containers.map(waitingContainer),
   };
 }

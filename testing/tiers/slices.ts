@@ -22,7 +22,7 @@ export function filesOfSlice(files: readonly string[], { part, of }: Slice): str
   const listed = files.filter((file) => durationsSec.has(file));
   const longestFirst = listed.toSorted((one, other) => durationOf(other) - durationOf(one) || (one < other ? -1 : 1));
   const seconds = Array.from({ length: of }, () => 0);
-  const slices = new Map(files.map((file) => [file, digestOf(file) % of]));
+  const slices = new Map(files.map((file) => [file, digestNumber(file) % of]));
   for (const file of longestFirst) {
     const least = seconds.indexOf(Math.min(...seconds));
     slices.set(file, least);
@@ -36,6 +36,6 @@ export function sliceOfCommit(hash: string, of: number): Slice {
   return { part: (Number.parseInt(hash.slice(0, 8), 16) % of) + 1, of };
 }
 
-function digestOf(text: string): number {
+function digestNumber(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE();
 }

@@ -240,10 +240,10 @@ function handlersOf<S extends KubeObject>(report: (object: S, change: 'add' | 'd
 
 /** Whether no cached field has changed; most changes of a Job or a pod are of other fields. */
 function isUnchanged(now: KubeObject, before: KubeObject): boolean {
-  return textOf(now) === textOf(before);
+  return comparedText(now) === comparedText(before);
 }
 
-function textOf({ metadata, ...rest }: KubeObject): string {
+function comparedText({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
 }
 

@@ -36,7 +36,7 @@ export function attemptOf(view: View): Attempt {
   if (row === null) throw new TypeError('an attempt has a row');
   const chunks = chunksOf(view, row);
   const isAtWork = isClaimed(row) && job !== null;
-  const ended = job === null ? null : chunks === null ? endOf(view, row, job) : chunks.end;
+  const ended = job === null ? null : chunks === null ? endOfSinglePod(view, row, job) : chunks.end;
   const isFollowed = units !== null && (units.next !== null || units.isUnread);
   const isLost = isClaimed(row) && job === null && mayHaveRun(view);
   const phase = phaseOf(view);
@@ -64,7 +64,7 @@ function mayHaveRun({ current, pool }: View): boolean {
   return !current.isBeingCreated && !current.isNeverCreated && pool.spec !== null;
 }
 
-function endOf({ current: { pod }, nowMs }: View, { attempt }: Job, job: JobSnapshot): AttemptEnd | null {
+function endOfSinglePod({ current: { pod }, nowMs }: View, { attempt }: Job, job: JobSnapshot): AttemptEnd | null {
   return endOfAttempt({ attempt, job, pod }, nowMs);
 }
 

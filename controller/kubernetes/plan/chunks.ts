@@ -51,7 +51,7 @@ export function chunksOf(view: View, row: Job): Chunks | null {
   return {
     job,
     units,
-    end: endOf(failures, { units, job, attempt: row.attempt }),
+    end: endOfChunks(failures, { units, job, attempt: row.attempt }),
     outage: outageOf(view, { units, job, row, failures }),
     isOnLostNodes: active.length > 0 && active.every(isLost),
     keptRunning: active.length > 0 ? [] : units.pods.filter((each) => isPodOver(each) && each.hasRunningSidecar),
@@ -67,7 +67,7 @@ interface ChunkJob {
 }
 
 /** How the attempt ended: with its Job, or by a failure that the Job controller does not count. */
-function endOf(
+function endOfChunks(
   failures: readonly ChunkFailure[],
   { units, job, attempt }: ChunkJob & { attempt: number },
 ): AttemptEnd | null {

@@ -61,8 +61,8 @@ export async function restoreCluster(ports: ClusterCopyPorts): Promise<void> {
 /** Copies the pools that were made or scaled by hand, and the names of all. */
 export async function copyPools(ports: ClusterCopyPorts): Promise<void> {
   const { caches, poolCopy, pools } = ports;
-  const all = [...caches.pools.values()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const wanted = { pools: all.flatMap((pool) => copyOf(pool, pools)), known: all.map(nameOf) };
+  const all = [...caches.pools.values()].toSorted((a, b) => (poolName(a) < poolName(b) ? -1 : 1));
+  const wanted = { pools: all.flatMap((pool) => copyOf(pool, pools)), known: all.map(poolName) };
   const before = await poolCopy.read();
   if (isDeepStrictEqual(wanted, before)) return;
   const copied = new Set(wanted.pools.map(({ name }) => name));
@@ -80,13 +80,13 @@ function ownPools({ caches, pools, runnerNamespace }: Omit<WholenessPorts, 'clie
   return Object.keys(pools).map((name) => caches.pools.get(runnerNamespace, name));
 }
 
-function nameOf({ metadata }: RunnerPool): string {
+function poolName({ metadata }: RunnerPool): string {
   return metadata?.name ?? '';
 }
 
 function copyOf(pool: RunnerPool, settings: ClusterCopyPorts['pools']): ClusterPool[] {
   const { spec } = pool;
-  const name = nameOf(pool);
+  const name = poolName(pool);
   if (!(name in settings)) return [{ name, spec }];
   return isSizedByOthers(pool) ? [{ name, spec: { concurrency: spec.concurrency } }] : [];
 }

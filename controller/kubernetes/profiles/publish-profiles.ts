@@ -39,27 +39,28 @@ export async function publishProfiles(ports: ProfilePorts): Promise<Requeue> {
   const { caches, profiles, profileWaiters, workQueue } = ports;
   const before = await profiles.read();
   const all = [...caches.profiles.values()]
-    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+    .toSorted((a, b) => (profileName(a) < profileName(b) ? -1 : 1))
     .map((object) => {
-      const read = readMediaProfile(nameOf(object), object.spec);
-      const inUse = 'entry' in read ? read.entry : before.find(({ profile }) => profile.name === nameOf(object));
+      const read = readMediaProfile(profileName(object), object.spec);
+      const inUse = 'entry' in read ? read.entry : before.find(({ profile }) => profile.name === profileName(object));
       return { object, read, inUse };
     });
   const wanted = all.flatMap(({ inUse = [] }) => inUse);
-  const names = new Set(all.map(({ object }) => nameOf(object)));
+  const names = new Set(all.map(({ object }) => profileName(object)));
   const mayReplace = before.every(({ profile }) => names.has(profile.name)) || (await mayForget(ports));
   if (mayReplace && !isDeepStrictEqual(wanted, before)) await profiles.replace(wanted);
   for (const key of profileWaiters) workQueue.add(key);
   profileWaiters.clear();
-  for (const { object, read, inUse } of all) await writeStatus(object, statusOf(object, { read, inUse }, ports), ports);
+  for (const { object, read, inUse } of all)
+    await writeStatus(object, profileStatus(object, { read, inUse }, ports), ports);
   return { afterMs: checkEveryMs };
 }
 
-function nameOf({ metadata }: MediaProfile): string {
+function profileName({ metadata }: MediaProfile): string {
   return metadata?.name ?? '';
 }
 
-function statusOf(
+function profileStatus(
   { metadata, status }: MediaProfile,
   { read, inUse }: { readonly read: Read; readonly inUse: ClusterProfile | undefined },
   { now }: ProfilePorts,
@@ -68,7 +69,7 @@ function statusOf(
   const isValid = 'entry' in read;
   const valid = isValid
     ? ({ status: 'True', reason: 'Valid', message: 'Jobs that are accepted from now on may get it.' } as const)
-    : ({ status: 'False', reason: 'Invalid', message: messageOf(read.faults, inUse !== undefined) } as const);
+    : ({ status: 'False', reason: 'Invalid', message: faultsMessage(read.faults, inUse !== undefined) } as const);
   // `Ready` says the same to tools that know no other condition, such as kstatus of Flux and Argo CD.
   const conditions = ['Valid', 'Ready'].map((type) => {
     const before = status?.conditions?.find((one) => one.type === type);
@@ -82,7 +83,7 @@ function statusOf(
   };
 }
 
-function messageOf(faults: readonly string[], isInUse: boolean): string {
+function faultsMessage(faults: readonly string[], isInUse: boolean): string {
   const text = faults.join('; ').slice(0, messageLengthMax);
   return isInUse ? `${text}. The last valid version stays in use.` : text;
 }

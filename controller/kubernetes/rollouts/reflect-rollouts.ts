@@ -52,7 +52,7 @@ export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
     try {
       const acceptance = await accept(object, ports);
       isActive ||= acceptance.rollout !== null && isUnfinished(acceptance.rollout);
-      await writeStatus(object, statusOf(object, acceptance, ports.now()), ports);
+      await writeStatus(object, rolloutStatus(object, acceptance, ports.now()), ports);
     } catch (error) {
       errors.push(error);
     }
@@ -93,7 +93,7 @@ async function follow(rollout: Rollout, read: ReadRollout, { rollouts }: Rollout
   return (await rollouts.find(id)) ?? rollout;
 }
 
-function statusOf({ metadata, status }: MediaRollout, acceptance: Acceptance, nowMs: number): MediaRolloutStatus {
+function rolloutStatus({ metadata, status }: MediaRollout, acceptance: Acceptance, nowMs: number): MediaRolloutStatus {
   const observedGeneration = metadata?.generation ?? 0;
   const conditions = Object.entries(rolloutConditions(acceptance)).map(([type, fields]): Condition => {
     const before = status?.conditions?.find((one) => one.type === type);
