@@ -151,7 +151,7 @@ const purgeIn = `
   select extract(epoch from next_attempt_at - clock_timestamp())::float8 * 1000 as ms from webhook_events
   where job_id is null and strpos(body, $1) > 0 order by created_at desc limit 1`;
 
-/** How soon the CDN is asked to forget a media, whose deletion has just been answered. */
+/** How soon the CDN is asked to forget a media, whose deletion has just begun. */
 export async function purgeInMs({ ground }: Scene, hash: string): Promise<number | null> {
   const { rows } = await ground.watching.pool.query<{ ms: number }>(purgeIn, [`${hash}"`]);
   return rows[0] === undefined ? null : Math.round(rows[0].ms);
@@ -159,11 +159,18 @@ export async function purgeInMs({ ground }: Scene, hash: string): Promise<number
 
 export async function remove(scene: Scene, hash: string): Promise<void> {
   const { ground, history } = scene;
-  const deed = { kind: 'delete', hash, what: 'delete' } as const;
+  let inMs: number | null = null;
+  // At once: whoever cancels the jobs of the media may be frozen for longer than the CDN waits.
+  const begin: typeof ground.d.deletions.begin = async (given) => {
+    const begun = await ground.d.deletions.begin(given);
+    if (begun?.isNew === true) inMs = await purgeInMs(scene, hash);
+    return begun;
+  };
+  const deletions = replaced(ground.d.deletions, { begin });
   await history.note(
-    deed,
-    () => deleteMedia(ground.d, { hash, reason: 'request' }),
-    async ({ isNew }) => ({ isNew, isByTime: false, purgeInMs: isNew ? await purgeInMs(scene, hash) : null }),
+    { kind: 'delete', hash, what: 'delete' },
+    () => deleteMedia({ ...ground.d, deletions }, { hash, reason: 'request' }),
+    ({ isNew }) => ({ isNew, isByTime: false, purgeInMs: isNew ? inMs : null }),
   );
 }
 
@@ -215,4 +222,14 @@ async function changeARollout({ ground, random, rollouts }: Scene): Promise<void
   const id = rollouts.at(-1 - Math.floor(random() * 3));
   if (id === undefined) return;
   await changeRollout(ground.d.rollouts, id, random() < 0.7 ? 'rollback' : 'cancel').catch(() => undefined);
+}
+
+/** The object with some methods replaced. */
+export function replaced<Target extends object>(target: Target, by: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_, name) {
+      const value: unknown = Reflect.get(by, name) ?? Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }

@@ -11,7 +11,7 @@ import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
 import { cleanupTask } from '../../../controller/upkeep/cleanup.ts';
 import { mediaDeletionTask } from '../../../controller/upkeep/media-deletion.ts';
 import { pick } from '../random.ts';
-import { purgeInMs, type Scene } from './callers.ts';
+import { purgeInMs, replaced, type Scene } from './callers.ts';
 import { takeTicket } from './ground.ts';
 
 // What workers do: attempts, whose encode is three small objects, and the periodic tasks of a controller.
@@ -117,16 +117,6 @@ export async function deleteDue(scene: Scene, quietMs: number): Promise<void> {
   const deletions = replaced(d.deletions, { begin });
   const settings = { quietMs, turnMs: 2_000, webhookSecret: 'secret', receiptRetentionMs: null };
   await mediaDeletionTask({ ...d, deletions, ...settings }).work(new AbortController().signal);
-}
-
-/** The object with some methods replaced. */
-function replaced<Target extends object>(target: Target, by: Partial<Target>): Target {
-  return new Proxy(target, {
-    get(_, name) {
-      const value: unknown = Reflect.get(by, name) ?? Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 /** One round of a rollout, as a worker does it; another may do the same at once. */
