@@ -5,6 +5,7 @@ import { ImportStore } from '#platform/postgres/import-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { KeyStore } from '#platform/postgres/key-store.ts';
 import { OwnerStore } from '#platform/postgres/owner-store.ts';
+import { SessionStore } from '#platform/postgres/session-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
@@ -30,6 +31,7 @@ import { addPoolRoute } from './routes/pools.ts';
 import { addProfileRoutes } from './routes/profiles.ts';
 import { addRerunRoute } from './routes/reruns.ts';
 import { addRolloutRoutes } from './routes/rollouts.ts';
+import { addSessionRoutes } from './routes/sessions.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, uploads, and the documents. */
@@ -41,7 +43,8 @@ export async function addApiRoutes(
   const { database, log } = dependencies;
   const queries = new JobQueries(database);
   const keys = new KeyStore(database);
-  const knownKeys = new KnownKeys({ apiKeys: dependencies.config.apiKeys, store: keys, log });
+  const sessions = new SessionStore(database);
+  const knownKeys = new KnownKeys({ apiKeys: dependencies.config.apiKeys, store: keys, sessions, log });
   const owners = new OwnerStore(database);
   const guards = apiGuards({ ...dependencies, limiter, knownKeys, owners });
   addJobRoutes(app, { ...dependencies, guards, queries, owners });
@@ -56,6 +59,7 @@ export async function addApiRoutes(
   addProfileRoutes(app, { ...dependencies, guards });
   addPoolRoute(app, { ...dependencies, guards });
   addKeyRoutes(app, { guards, keys, knownKeys, log });
+  addSessionRoutes(app, { guards, sessions, knownKeys, log });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);

@@ -21,6 +21,7 @@ type Change =
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string }
   | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string }
   | { readonly what: RolloutChange; readonly rolloutId: string }
+  | { readonly what: 'session begun' | 'session ended'; readonly sessionId: string }
   | { readonly what: 'API key made' | 'API key revoked'; readonly apiKey: Pick<ApiKey, 'id' | 'name'> };
 
 /** A caller: what a line of the log says of a request. */
@@ -56,6 +57,7 @@ function subjectOf(change: Change): Readonly<Record<string, string>> {
   if ('jobId' in change) return { job_id: change.jobId };
   if ('importId' in change) return { import_id: change.importId };
   if ('rolloutId' in change) return { rollout_id: change.rolloutId };
+  if ('sessionId' in change) return { session_id: change.sessionId };
   if ('apiKey' in change) return { changed_key_id: change.apiKey.id, changed_key_name: change.apiKey.name };
   return 'hash' in change ? { hash: change.hash } : { upload_id: change.uploadId };
 }

@@ -5,7 +5,7 @@ import type { ApiKey } from '#domain/keys/api-key.ts';
 import { includesRight } from '#domain/keys/rights.ts';
 import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { apiKeyBucket, checkApiKey, givenKey } from './api-key.ts';
+import { apiKeyBucket, checkApiKey, findCredential, sessionOf } from './api-key.ts';
 import type { KnownKeys } from './known-keys.ts';
 import { requireSubject } from './subjects.ts';
 
@@ -13,7 +13,7 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** The checks before the handlers of job routes; they run before the body is read. */
 export interface Guards {
-  /** Requires a valid `X-API-Key` with the right that the documentation of the route names, to what it owns. */
+  /** Requires a valid `X-API-Key`, or a browser session, with the right that the documentation of the route names, to what it owns. */
   readonly authenticated: Guard;
   /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
@@ -27,7 +27,9 @@ export interface Guards {
   readonly limitedByCheck: Guard;
   /** The same, against the limit of signed addresses: a page of covers is one request. */
   readonly limitedByLinks: Guard;
-  /** Whether the API key of a request is still one; true while that cannot be known. */
+  /** The same, against the limit of browser sessions that are begun and renewed. */
+  readonly limitedBySession: Guard;
+  /** Whether the API key or the session of a request is still one; true while that cannot be known. */
   readonly isStillKnown: (request: FastifyRequest) => Promise<boolean>;
   /** Counts a notification of the bucket against the limit of its sender. */
   readonly spendEvents: (sender: string, reply: FastifyReply) => Promise<void>;
@@ -39,6 +41,8 @@ const eventsPerSubmission = 40;
 /** Two a second, each after a pause in typing. */
 const checksPerMinute = 120;
 const linksPerMinute = 120;
+/** A page renews its session every five minutes, and at once after a reload. */
+const sessionsPerMinute = 120;
 
 interface GuardDependencies extends Pick<ApiDependencies, 'config'> {
   readonly limiter: RateLimiter;
@@ -48,7 +52,7 @@ interface GuardDependencies extends Pick<ApiDependencies, 'config'> {
 
 export function apiGuards({ config, limiter, knownKeys, owners }: GuardDependencies): Guards {
   const authenticated: Guard = async (request, reply) => {
-    const key = await checkApiKey(request, reply, knownKeys);
+    const { key } = await checkApiKey(request, reply, knownKeys);
     requireRight(request, key);
     await requireSubject(request, key, owners);
   };
@@ -68,18 +72,26 @@ export function apiGuards({ config, limiter, knownKeys, owners }: GuardDependenc
     limitedByRollout: limitedBy({ name: 'rollouts', quota }),
     limitedByCheck: limitedBy({ name: 'profile-check', quota: checksPerMinute }),
     limitedByLinks: limitedBy({ name: 'console', quota: linksPerMinute }),
-    isStillKnown: async (request) => (await knownKeys.find(givenKey(request)).catch(() => true)) !== null,
+    limitedBySession: limitedBy({ name: 'sessions', quota: sessionsPerMinute }),
+    isStillKnown: async (request) => (await findCredential(request, knownKeys).catch(() => true)) !== null,
     spendEvents: (sender, reply) =>
       limiter.spend({ name: 'events', quota: quota * eventsPerSubmission }, sender, reply),
     limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };
 }
 
-/** @throws KnownProblem `forbidden` when the key lacks the right that the route needs */
-function requireRight({ routeOptions }: FastifyRequest, key: ApiKey): void {
-  const { doc } = routeOptions.config;
+/**
+ * @throws KnownProblem `forbidden` when the key or session lacks the right that the route needs, or the route is not for
+ * sessions
+ */
+function requireRight(request: FastifyRequest, key: ApiKey): void {
+  const { doc } = request.routeOptions.config;
   // A route without a right is open to nobody.
-  const needed = doc?.credential === 'api_key' ? doc.right : 'admin';
-  if (includesRight(key.rights, needed)) return;
-  throw new KnownProblem('forbidden', `The API key ${key.name} lacks the right ${needed}, which this address needs.`);
+  const { right, isForKeysAlone } = doc?.credential === 'api_key' ? doc : { right: 'admin' as const };
+  const isSession = sessionOf(request) !== null;
+  if (isForKeysAlone === true && isSession)
+    throw new KnownProblem('forbidden', 'A session may not do this; send X-API-Key, from a program and not a page.');
+  if (right === 'any' || includesRight(key.rights, right)) return;
+  const holder = isSession ? `This session of the API key ${key.name}` : `The API key ${key.name}`;
+  throw new KnownProblem('forbidden', `${holder} lacks the right ${right}, which this address needs.`);
 }

@@ -1,54 +1,46 @@
-import { timingSafeEqual } from 'node:crypto';
 import { KnownProblem } from '#domain/errors.ts';
 import { type ApiKey, configuredKey, digestOfKey, isDigestOfOne, isNamedKey } from '#domain/keys/api-key.ts';
-import { CoalescedCalls } from '#platform/concurrency/coalesced-calls.ts';
+import { isSessionSecret, rightsOfSession } from '#domain/keys/session.ts';
 import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { KeyStore } from '#platform/postgres/key-store.ts';
+import type { FoundSession, SessionStore } from '#platform/postgres/session-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { RememberedLookups } from './remembered-lookups.ts';
 
-/**
- * How long a look-up holds, from before its statement began: a revoked key ends on every server within five seconds
- * (C35.3), and a statement of milliseconds is part of them.
- */
-const holdsMs = 4_000;
-/** About 2 MB each: a flood of wrong keys displaces other wrong ones, never a key that is there. */
-const remembered = { keys: 10_000, unknown: 10_000 };
-const lookedUpMax = 500;
-
-interface Remembered {
-  readonly key: ApiKey | null;
-  readonly until: number;
+/** A browser session: its key with the rights of the session. */
+export interface OpenSession {
+  readonly key: ApiKey;
+  /** The SHA-256 of its secret. */
+  readonly sha256: Buffer;
+  /** The SHA-256 of its key, against whose limits it counts. */
+  readonly keySha256: Buffer;
 }
 
 interface KnownKeysDependencies {
   /** The values of `API_KEY`. */
   readonly apiKeys: readonly string[];
   readonly store: Pick<KeyStore, 'find' | 'markUsed'>;
+  readonly sessions: Pick<SessionStore, 'find'>;
   readonly log: Logger;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
 /**
- * The API keys: those of the configuration, for which nothing is looked up, and named ones, which are looked up in the
- * database and remembered for seconds, unknown ones too. Look-ups at once share a statement.
+ * The API keys: those of the configuration, for which nothing is looked up, and named ones; and browser sessions of
+ * both. A digest is compared by the database's index and as the name of what is remembered: the time that this takes
+ * tells of the digest at most, and nothing of the secret.
  */
 export class KnownKeys {
   readonly #dependencies: KnownKeysDependencies;
-  readonly #now: () => number;
-  readonly #keys = new Map<string, Remembered>();
-  readonly #unknown = new Map<string, Remembered>();
-  readonly #lookups: CoalescedCalls<Buffer, ApiKey | null>;
-  #forgotten = 0;
+  readonly #keys: RememberedLookups<ApiKey>;
+  readonly #sessions: RememberedLookups<OpenSession>;
 
   constructor(dependencies: KnownKeysDependencies) {
     this.#dependencies = dependencies;
-    this.#now = dependencies.now ?? (() => performance.now());
-    this.#lookups = new CoalescedCalls({
-      run: (digests) => this.#lookUp(digests),
-      sizeMax: lookedUpMax,
-      atOnceMax: 1,
-    });
+    const now = dependencies.now ?? (() => performance.now());
+    this.#keys = new RememberedLookups({ find: (digests) => this.#findKeys(digests), now });
+    this.#sessions = new RememberedLookups({ find: (digests) => this.#findSessions(digests), now });
   }
 
   /**
@@ -59,50 +51,66 @@ export class KnownKeys {
   async find(given: string): Promise<ApiKey | null> {
     const digest = digestOfKey(given);
     if (isDigestOfOne(this.#dependencies.apiKeys, digest)) return configuredKey(digest);
-    if (!isNamedKey(given)) return null;
-    const name = digest.toString('hex');
-    const known = this.#keys.get(name) ?? this.#unknown.get(name);
-    if (known !== undefined && known.until > this.#now()) return known.key;
-    try {
-      return await this.#lookups.add(digest);
-    } catch (error) {
-      if (!isDatabaseAway(error)) throw error;
-      const detail = 'The database, which knows the named API keys, does not answer; send the same request again.';
-      throw new KnownProblem('busy', detail, { cause: error });
-    }
+    return isNamedKey(given) ? await orBusy(this.#keys.find(digest)) : null;
   }
 
-  /** Forgets what was looked up: a key that was revoked here ends here at once. */
+  /**
+   * The session with this secret; null for none.
+   *
+   * @throws KnownProblem `busy` while the database is away
+   */
+  async findSession(secret: string): Promise<OpenSession | null> {
+    return isSessionSecret(secret) ? await orBusy(this.#sessions.find(digestOfKey(secret))) : null;
+  }
+
+  /** Forgets what was looked up: a key that was revoked here, or a session that ended here, ends here at once. */
   forget(): void {
-    this.#forgotten += 1;
-    this.#keys.clear();
-    this.#unknown.clear();
+    this.#keys.forget();
+    this.#sessions.forget();
   }
 
-  async #lookUp(digests: readonly Buffer[]): Promise<readonly (ApiKey | null)[]> {
+  async #findKeys(digests: readonly Buffer[]): Promise<ReadonlyMap<string, ApiKey>> {
+    const found = await this.#dependencies.store.find(digests);
+    for (const { key, isUsedAgain } of found) if (isUsedAgain) this.#markUsed(key);
+    return new Map(found.map(({ sha256, key }) => [sha256.toString('hex'), key]));
+  }
+
+  async #findSessions(digests: readonly Buffer[]): Promise<ReadonlyMap<string, OpenSession>> {
+    const found = await this.#dependencies.sessions.find(digests);
+    return new Map(
+      found.flatMap((session) => {
+        if (session.named?.isUsedAgain === true) this.#markUsed(session.named.key);
+        const open = this.#openSession(session);
+        return open === null ? [] : [[session.sha256.toString('hex'), open] as const];
+      }),
+    );
+  }
+
+  /** Null for a session of a key that is no longer in the configuration. */
+  #openSession({ sha256, keyId, rights, named }: FoundSession): OpenSession | null {
+    const { key, sha256: keySha256 } = named ?? this.#configured(keyId) ?? {};
+    if (key === undefined || keySha256 === undefined) return null;
+    return { sha256, keySha256, key: { ...key, rights: rightsOfSession(key.rights, rights) } };
+  }
+
+  #configured(keyId: string): Pick<NonNullable<FoundSession['named']>, 'key' | 'sha256'> | null {
+    const all = this.#dependencies.apiKeys.map((text) => digestOfKey(text));
+    const sha256 = all.find((digest) => configuredKey(digest).id === keyId);
+    return sha256 === undefined ? null : { key: configuredKey(sha256), sha256 };
+  }
+
+  #markUsed({ id }: ApiKey): void {
     const { store, log } = this.#dependencies;
-    const until = this.#now() + holdsMs;
-    const forgotten = this.#forgotten;
-    const found = await store.find(digests);
-    for (const { key, isUsedAgain } of found)
-      if (isUsedAgain)
-        store.markUsed(key.id).catch((error: unknown) => log.warn({ err: error }, 'last use of an API key not noted'));
-    return digests.map((digest) => {
-      const key = found.find(({ sha256 }) => timingSafeEqual(sha256, digest))?.key ?? null;
-      // What was read before a key was revoked is not what is there now.
-      if (forgotten === this.#forgotten) this.#remember(digest.toString('hex'), { key, until });
-      return key;
-    });
+    store.markUsed(id).catch((error: unknown) => log.warn({ err: error }, 'last use of an API key not noted'));
   }
+}
 
-  #remember(name: string, known: Remembered): void {
-    this.#keys.delete(name);
-    this.#unknown.delete(name);
-    const [map, max] = known.key === null ? [this.#unknown, remembered.unknown] : [this.#keys, remembered.keys];
-    map.set(name, known);
-    for (const oldest of map.keys()) {
-      if (map.size <= max) break;
-      map.delete(oldest);
-    }
+async function orBusy<Found>(lookup: Promise<Found>): Promise<Found> {
+  try {
+    return await lookup;
+  } catch (error) {
+    if (!isDatabaseAway(error)) throw error;
+    const detail = 'The database, which knows the named API keys, does not answer; send the same request again.';
+    throw new KnownProblem('busy', detail, { cause: error });
   }
 }

@@ -36,6 +36,12 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
       schemas,
       securitySchemes: {
         api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'reelwright_session',
+          description: 'A browser session (`POST /api/sessions`), with the header `X-Reelwright-Session: 1`.',
+        },
         playback_token: { type: 'http', scheme: 'bearer', description: 'A playback token, signed by the application.' },
       },
     },
@@ -61,9 +67,12 @@ function operationOf(path: string, doc: RouteDoc, schemas: Components): Json {
   };
 }
 
-/** OpenAPI names roles in the place of scopes: the right of the API key. */
+/** OpenAPI names roles in the place of scopes: the right of the API key or session. */
 function securityOf(doc: RouteDoc): Json[] {
-  if (doc.credential === 'api_key') return [{ api_key: [doc.right] }];
+  if (doc.credential === 'api_key') {
+    const roles = doc.right === 'any' ? [] : [doc.right];
+    return [{ api_key: roles }, ...(doc.isForKeysAlone === true ? [] : [{ session: roles }])];
+  }
   return doc.credential === 'none' ? [] : [{ [doc.credential]: [] }];
 }
 

@@ -20,6 +20,7 @@ const shared = { tag: 'Keys', credential: 'api_key', right: 'admin', subject: 'e
 const docs = {
   create: {
     ...shared,
+    isForKeysAlone: true,
     operationId: 'createKey',
     summary: 'Make an API key',
     description: 'The answer has the key, and no later one has: the service stores its SHA-256 alone.',

@@ -7,7 +7,8 @@ import { openProcessWindowCounter } from '../rate-limit/process-window-counter.t
 
 /** A limit of `quota` requests a minute for each bucket. */
 export interface RateLimit {
-  readonly name: 'api' | 'batch' | 'console' | 'events' | 'imports' | 'key' | 'profile-check' | 'rollouts' | 'uploads';
+  readonly name:
+    'api' | 'batch' | 'console' | 'events' | 'imports' | 'key' | 'profile-check' | 'rollouts' | 'sessions' | 'uploads';
   readonly quota: number;
 }
 

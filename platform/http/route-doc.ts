@@ -47,7 +47,14 @@ interface RouteText {
 
 /** Who may call a route: the holder of an API key with this right, of a playback token, or everyone. */
 type Access =
-  | { readonly credential: 'api_key'; readonly right: Right; readonly subject: Subject }
+  | {
+      readonly credential: 'api_key';
+      /** `any`: of whatever rights. */
+      readonly right: Right | 'any';
+      readonly subject: Subject;
+      /** Browser sessions of a key with this right may not call it. */
+      readonly isForKeysAlone?: boolean;
+    }
   | { readonly credential: 'playback_token' | 'none' };
 
 export type RouteDoc = RouteText & Access;

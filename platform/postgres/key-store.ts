@@ -21,12 +21,14 @@ export interface FoundKey {
   readonly isUsedAgain: boolean;
 }
 
-const keyColumns = [
+/** The columns of an `ApiKey`. */
+export const keyColumns = [
   'id, name, rights, hash_prefix as "hashPrefix", source_prefix as "sourcePrefix", profiles',
   'priority_max as "priorityMax"',
 ].join(', ');
 const columns = `${keyColumns}, created_at as "createdAt", expires_at as "expiresAt", last_used_at as "lastUsedAt"`;
-const isUsedAgain = `(last_used_at is null or last_used_at < date_trunc('hour', now()))`;
+/** Whether the row of a key names an earlier hour than this one as the one of its last use. */
+export const isUsedAgain = `(last_used_at is null or last_used_at < date_trunc('hour', now()))`;
 
 const sql = {
   find: `

@@ -116,6 +116,8 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
     'import cancelled',
     'API key made',
     'API key revoked',
+    'session begun',
+    'session ended',
   ],
 };
 

@@ -26,7 +26,9 @@ export async function startWholeApi(replaced: { readonly log?: Logger } = {}): P
 export interface Operation {
   readonly method: string;
   readonly path: string;
-  readonly right: Right;
+  /** Absent: a key of whatever rights. */
+  readonly right: Right | undefined;
+  readonly isForSessions: boolean;
   readonly example: unknown;
 }
 
@@ -42,7 +44,8 @@ export async function operationsOf(api: ApiUnderTest): Promise<Operation[]> {
       const given = security[0]?.['api_key'];
       if (given === undefined) return [];
       const example = requestBody?.content['application/json'].example;
-      return [{ method: method.toUpperCase(), path, right: given[0] as Right, example }];
+      const isForSessions = security.some((scheme) => 'session' in scheme);
+      return [{ method: method.toUpperCase(), path, right: given[0], isForSessions, example }];
     }),
   );
 }

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { namedKeyOf } from '#domain/keys/api-key.ts';
+import { digestOfKey, keyIdOf, namedKeyOf } from '#domain/keys/api-key.ts';
+import type { Right } from '#domain/keys/rights.ts';
+import { sessionSecretOf } from '#domain/keys/session.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { KeyStore } from '#platform/postgres/key-store.ts';
+import { SessionStore } from '#platform/postgres/session-store.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { KnownKeys } from '../../api/hooks/known-keys.ts';
 import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
@@ -21,7 +24,7 @@ beforeAll(async () => {
   database = openDatabase(testDatabase.url, { maxConnections: 4 });
   const query = database.pool.query.bind(database.pool) as (...given: unknown[]) => Promise<unknown>;
   const counted = (...given: unknown[]) => {
-    if (/from api_keys\s+where sha256/.test(String(given[0]))) lookups += 1;
+    if (/where (s\.)?sha256 = any/.test(String(given[0]))) lookups += 1;
     return query(...given);
   };
   database.pool.query = counted as typeof database.pool.query;
@@ -32,9 +35,16 @@ afterAll(async () => {
 });
 
 let nowMs = 0;
-const newKnownKeys = () => new KnownKeys({ apiKeys: [apiKey], store: new KeyStore(database), log, now: () => nowMs });
+const newKnownKeys = () =>
+  new KnownKeys({
+    apiKeys: [apiKey],
+    store: new KeyStore(database),
+    sessions: new SessionStore(database),
+    log,
+    now: () => nowMs,
+  });
 beforeEach(() => {
-  nowMs = 0;
+  nowMs = 1;
   lookups = 0;
 });
 
@@ -46,9 +56,9 @@ describe('known keys', () => {
     await new KeyStore(database).remove(id);
     here.forget();
     expect(await here.find(text)).toBeNull();
-    nowMs = 3_999;
+    nowMs = 4_001;
     expect(await other.find(text)).toMatchObject({ id });
-    nowMs = 4_000;
+    nowMs = 4_002;
     expect(await other.find(text)).toBeNull();
   });
 
@@ -63,6 +73,7 @@ describe('known keys', () => {
     const known: KnownKeys = new KnownKeys({
       apiKeys: [],
       store: { find, markUsed: (used) => store.markUsed(used) },
+      sessions: new SessionStore(database),
       log,
       now: () => nowMs,
     });
@@ -77,7 +88,7 @@ describe('known keys', () => {
     expect(await known.find(text)).toBeNull();
     expect(await known.find(text)).toBeNull();
     expect(lookups).toBe(1);
-    nowMs = 4_000;
+    nowMs = 4_002;
     await known.find(text);
     expect(lookups).toBe(2);
   });
@@ -107,6 +118,66 @@ describe('known keys', () => {
     lookups = 0;
     expect(await known.find(text)).toMatchObject({ id });
     expect(lookups).toBe(0);
+  });
+});
+
+describe('sessions', () => {
+  const begin = async (keyId: string, rights: readonly Right[] | null = null) => {
+    const secret = sessionSecretOf(randomBytes);
+    await new SessionStore(database).insert({ sha256: digestOfKey(secret), keyId, rights });
+    return secret;
+  };
+
+  it('C35.20: a session ends within five seconds on a server that has used it, and at once where its key is revoked', async () => {
+    const { id } = await makeKey(database, { name: 'of sessions', rights: ['read', 'submit'] });
+    const secret = await begin(id, ['read']);
+    const [here, other] = [newKnownKeys(), newKnownKeys()];
+    for (const known of [here, other])
+      expect((await known.findSession(secret))?.key).toMatchObject({ id, rights: ['read'] });
+    await new KeyStore(database).remove(id);
+    here.forget();
+    expect(await here.findSession(secret)).toBeNull();
+    nowMs = 4_001;
+    expect(await other.findSession(secret)).not.toBeNull();
+    nowMs = 4_002;
+    expect(await other.findSession(secret)).toBeNull();
+  });
+
+  it('C35.20: a session that begins while its key is revoked is found by nobody, whichever is first', async () => {
+    for (const isRevokedFirst of [true, false]) {
+      const { id } = await makeKey(database, { name: `meanwhile ${isRevokedFirst}`, rights: ['read'] });
+      const remove = () => new KeyStore(database).remove(id);
+      const steps = isRevokedFirst ? [remove(), begin(id)] : [begin(id), remove()];
+      const results = await Promise.all(steps);
+      const secret = results.find((result): result is string => typeof result === 'string') ?? '';
+      expect(await newKnownKeys().findSession(secret)).toBeNull();
+    }
+  });
+
+  it('C35.17: a session of API_KEY ends when the configuration has the key no more', async () => {
+    const secret = await begin(keyIdOf(digestOfKey(apiKey)));
+    expect((await newKnownKeys().findSession(secret))?.key).toMatchObject({ name: 'API_KEY', rights: ['admin'] });
+    const parts = { store: new KeyStore(database), sessions: new SessionStore(database), log };
+    expect(await new KnownKeys({ apiKeys: ['another'], ...parts }).findSession(secret)).toBeNull();
+  });
+
+  it('C35.4: a wrong cookie costs what an unknown key does: what has not its form nothing, a flood a few statements', async () => {
+    const known = newKnownKeys();
+    for (const text of ['', 'wrong', namedKeyOf(randomBytes), `${sessionSecretOf(randomBytes)}x`])
+      expect(await known.findSession(text)).toBeNull();
+    expect(lookups).toBe(0);
+    const wrong = Array.from({ length: 1_000 }, () => sessionSecretOf(randomBytes));
+    for (let round = 1; round <= 2; round += 1) await Promise.all(wrong.map((text) => known.findSession(text)));
+    expect(lookups).toBeLessThanOrEqual(3);
+  });
+
+  it('C35.17: sessions that have expired are deleted as others begin', async () => {
+    const { id } = await makeKey(database, { name: 'expiring', rights: ['read'] });
+    await begin(id);
+    await database.pool.query(`update key_sessions set expires_at = now() - interval '1 second'`);
+    await begin(id);
+    const { rows } = await database.pool.query('select from key_sessions');
+    expect(rows).toHaveLength(1);
   });
 });
 

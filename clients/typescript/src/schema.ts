@@ -640,6 +640,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin or renew a browser session
+         * @description With `X-API-Key` it begins a session of 15 minutes and sets its cookie, which a script cannot read. With the cookie and `X-Reelwright-Session: 1` it renews that session, for a day at most in all. A session makes no API keys and no other sessions.
+         */
+        post: operations["beginSession"];
+        /**
+         * End the browser session
+         * @description Ends the session of the cookie, here at once and on other servers within five seconds.
+         */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/callbacks": {
         parameters: {
             query?: never;
@@ -2593,6 +2617,37 @@ export interface components {
              * @example null
              */
             next_cursor: string | null;
+        };
+        Session: {
+            /**
+             * @description The API key of the session: the first 8 hex digits of its SHA-256.
+             * @example 2bb80d53
+             */
+            key_id: string;
+            /**
+             * @description Its name.
+             * @example acme
+             */
+            key_name: string;
+            /** @description What the session may do; `admin` is everything but making keys. */
+            rights: ("read" | "submit" | "upload" | "import" | "delete" | "publish" | "admin")[];
+            /**
+             * @description The session sees media whose hash begins with it, as its key does; null: all.
+             * @example acme-
+             */
+            hash_prefix: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends, unless it is renewed before.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            expires_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends for good, a day after it began.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            ends_at: string;
         };
         UploadPart: {
             /** @description Its number, from 1. */
@@ -4944,6 +4999,10 @@ export interface components {
              * @example default
              */
             profile?: string;
+        };
+        SessionRequest: {
+            /** @description Some of the rights of the key; by default all. */
+            rights?: ("read" | "submit" | "upload" | "import" | "delete" | "publish" | "admin")[];
         };
         ImageThumbnailCreateJobRequest: {
             /**
@@ -8338,6 +8397,195 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    beginSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rights": [
+                 *         "read"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SessionRequest"];
+            };
+        };
+        responses: {
+            /** @description The session was renewed. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The session has begun. */
+            201: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended; the cookie is taken back. */
+            204: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description `unauthorized`: A valid credential is required. */
             401: {
