@@ -25,6 +25,7 @@ import { addJobRoutes } from './routes/jobs.ts';
 import { addKeyRoutes } from './routes/keys.ts';
 import { addMediaPlaybackRoute } from './routes/media-playback.ts';
 import { addMediaRoutes } from './routes/media.ts';
+import { addUsageRoute } from './routes/usage.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
 import { addPoolRoute } from './routes/pools.ts';
@@ -60,6 +61,7 @@ export async function addApiRoutes(
   addPoolRoute(app, { ...dependencies, guards });
   addKeyRoutes(app, { guards, keys, knownKeys, log });
   addSessionRoutes(app, { guards, sessions, knownKeys, log });
+  addUsageRoute(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);

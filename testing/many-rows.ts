@@ -70,8 +70,17 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
     [uncoveredHashes],
   );
   await fillRollouts(pool);
-  await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts');
+  await pool.query(insertUsage, [usageDays, usageKeys]);
+  await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts, usage_daily');
 }
+
+/** Days and API keys with usage, a row of each key a day. */
+export const usageDays = 1098;
+export const usageKeys = 100;
+const insertUsage = `
+  insert into usage_daily
+  select current_date - day, lpad(to_hex(key), 8, '0'), 'image:thumbnail', '', '', 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+  from generate_series(0, $1::int - 1) as day cross join generate_series(1, $2::int) as key`;
 
 /** Two rollouts over 1000 of 1500 media: items have each status in turn. */
 async function fillRollouts(pool: Pick<Pool, 'query'>): Promise<void> {

@@ -29,6 +29,7 @@ import { keyQueries } from './key-queries.ts';
 import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
 import { rolloutQueries } from './rollout-queries.ts';
+import { usageQueries } from './usage-queries.ts';
 
 /** The name of a query, the most rows that it may look at, and its call. */
 export type RepeatedQuery = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -46,6 +47,7 @@ export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
     ...mediaQueries(),
     ...keyQueries(),
     ...rolloutQueries(),
+    ...usageQueries(),
     ...ofController(rows),
     ...ofWebhooks(rows),
     ...ofLists(rows),

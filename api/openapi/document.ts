@@ -144,10 +144,16 @@ function answersOf(doc: RouteDoc, schemas: Components): Json {
       'X-Trace-ID': { schema: { type: 'string' }, description: 'The id of the request in traces and logs.' },
       ...(doc.isLimited === true ? limitHeaders : {}),
     };
-    const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
-    return [status, { description, headers, ...(shapes.length > 0 ? jsonContent(shapes, schemas) : other) }];
+    return [status, { description, headers, ...contentOf(shapes, contentType, schemas) }];
   });
   return Object.fromEntries(answers) as Json;
+}
+
+/** JSON, another type, or what the caller asks for of both. */
+function contentOf(shapes: readonly z.ZodType[], contentType: string | undefined, schemas: Components): Json {
+  const other = contentType === undefined ? {} : { [contentType]: { schema: {} } };
+  const content = { ...(shapes.length > 0 ? jsonContent(shapes, schemas).content : {}), ...other };
+  return Object.keys(content).length === 0 ? {} : { content };
 }
 
 /** A JSON body that matches one of these schemas. */

@@ -14,6 +14,7 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { FoundJob } from '#platform/postgres/job-store.ts';
 import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import { audit } from '../audit.ts';
@@ -25,6 +26,7 @@ import { noSuchJob } from '../missing.ts';
 import { refusalsOf } from '../own-submissions.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
+import { usedTimesToWire } from '../wire/usage.ts';
 import { choicesOf } from '../submission-headers.ts';
 import * as docs from './jobs.doc.ts';
 import { jobListQuerySchema, jobQuerySchema, type jobSchema, noFieldsSchema } from '../wire/job-schemas.ts';
@@ -91,7 +93,10 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
         waitingReasonOf(dependencies.database, job),
         checkedOf(dependencies, job, check.split(',')),
       ]);
-      return answerJob(request, reply, { job, body: { ...jobToWire(job, reason), ...checked } });
+      return answerJob(request, reply, {
+        job,
+        body: { ...jobToWire(job, reason), usage: usedTimesToWire(job.used), ...checked },
+      });
     },
   );
 
@@ -121,7 +126,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
 const dateOf = (time: string | undefined) => (time === undefined ? undefined : new Date(time));
 
 /** @throws KnownProblem `not_found`, also for a malformed id (C22.11) */
-export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<ShownJob> {
+export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<FoundJob> {
   const job = await jobs.findShown(id);
   if (job === null) throw noSuchJob(id);
   return job;

@@ -22,6 +22,7 @@ import {
   time,
   titleField,
 } from './fields.ts';
+import { jobUsageSchema } from './usage.ts';
 
 // The shapes of jobs on the wire.
 
@@ -75,6 +76,9 @@ const jobOfType = (type: JobType) =>
     started_at: time.nullable().describe('When its first attempt was claimed.'),
     finished_at: time.nullable().describe('When it ended.'),
     updated_at: time.describe('When it last changed.'),
+    usage: jobUsageSchema
+      .optional()
+      .describe('In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere.'),
     source_changed: z
       .boolean()
       .nullable()

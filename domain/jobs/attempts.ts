@@ -25,6 +25,9 @@ export type AttemptEnd =
 export const endResults = ['completed', 'failed', 'cancelled', 'retried', 'disrupted'] as const;
 export type EndResult = (typeof endResults)[number];
 
+/** The ends after which the work of an attempt was for nothing: it was killed, or is repeated. */
+export const wastedResults: readonly EndResult[] = ['cancelled', 'retried', 'disrupted'];
+
 /** The attempts that a job keeps a record of, the newest: it may be interrupted fifty times. */
 export const attemptsKept = 20;
 

@@ -1,11 +1,16 @@
-import { attemptsKept, type EndResult } from '#domain/jobs/attempts.ts';
+import { attemptsKept, type EndResult, wastedResults } from '#domain/jobs/attempts.ts';
 import { type UnitRun, workOf } from '#domain/work/unit-run.ts';
+import { usedTimeOf } from '#domain/work/used-time.ts';
+import type { Step } from '#domain/work/steps.ts';
 import { toJson } from './job-row.ts';
 
 // The attempts of a job that have ended, in its row: written by the statement that ends an attempt, so that what ends
 // together is recorded together, and bounded. An attempt that is not claimed did nothing and is not recorded; a worker
 // of an earlier version leaves `claimed_at` behind without an owner. The time is the statement's: after the locks that
 // its transaction waited for, and the same as `finished_at`.
+//
+// The same statement adds what the attempt used to the job's own sums, from which the usage of a day is counted
+// (migration 0210): a sum grows exactly once for each attempt, since the statement changes the row of the current one.
 
 /** What is recorded of an attempt beside its times. */
 export interface EndOfAttempt {
@@ -24,10 +29,38 @@ export function endAssignments(first: number): string {
         else coalesce(ended_attempts, '[]'::jsonb) end
       || (jsonb_build_object('attempt', attempt, 'worker', lease_owner, 'claimed_at', claimed_at, 'ended_at', statement_timestamp()::timestamptz(3),
         'result', $${first}::text, 'code', $${first + 1}::text) || coalesce($${first + 2}::jsonb, '{}'::jsonb)) end,
+    used_fetch_ms = used_fetch_ms + ${usedMs('fetch', first)},
+    used_process_ms = used_process_ms + ${usedMs('process', first)},
+    used_publish_ms = used_publish_ms + ${usedMs('publish', first)},
+    used_pod_ms = used_pod_ms + ${podMs(first)},
+    used_wasted_ms = used_wasted_ms + case when $${first}::text = any('{${wastedResults.join()}}') then ${podMs(first)} else 0 end,
     claimed_at = null`;
 }
 
+const isClaimed = 'claimed_at is not null and lease_owner is not null';
+
+/** The processor time of a step, as far as it is known. */
+function usedMs(step: Step, first: number): string {
+  return `case when ${isClaimed} then coalesce(($${first + 3}::json ->> '${step}')::bigint, 0) else 0 end`;
+}
+
+/**
+ * The time of the attempt's pods. Of one that did not come to say it, its worker had the job from the claim to now; a
+ * cluster has it for longer than a pod runs, so there only what began counts.
+ */
+function podMs(first: number): string {
+  return `
+    case when ${isClaimed} then coalesce(($${first + 3}::json ->> 'pod')::bigint,
+      case when lease_expires_at = 'infinity' and phase in ('admitted', 'scheduling') then 0
+        else greatest(0, extract(epoch from statement_timestamp() - claimed_at) * 1000)::bigint end) else 0 end`;
+}
+
+/** What all attempts of a job took, as `UsedTimes`. */
+export const usedColumn = `json_build_object('fetchMs', used_fetch_ms, 'processMs', used_process_ms,
+  'publishMs', used_publish_ms, 'podMs', used_pod_ms, 'wastedMs', used_wasted_ms) as used`;
+
 /** The parameters of `endAssignments`. */
 export function endParameters({ result, code, units }: EndOfAttempt): readonly unknown[] {
-  return [result, code ?? null, units === undefined || units.length === 0 ? null : toJson(workOf(units))];
+  const ran = units ?? [];
+  return [result, code ?? null, ran.length === 0 ? null : toJson(workOf(ran)), toJson(usedTimeOf(ran))];
 }

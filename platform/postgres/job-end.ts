@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import type { JobError } from '#domain/job-error.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
+import { mediaTimeOf } from '#domain/job-types/media-time.ts';
 import { statusesBefore } from '#domain/jobs/status.ts';
 import { expiresAfterMs } from '#domain/media/profiles.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
@@ -57,7 +58,7 @@ const end = `
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
     finished_at = coalesce($6, statement_timestamp()), result_objects = $7, result_bytes = $8,
-    tool_version = $9, ${endAssignments(10)}
+    tool_version = $9, source_ms = $10, output_ms = $11, ${endAssignments(12)}
   where id = $1
   returning ${shownColumns}`;
 // The row is there: recording results has written it (migration 0100).
@@ -76,6 +77,7 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
     const { rows: before } = await client.query<LockedRow>(lock, guard);
     if (before[0] === undefined) return null;
     await final.beforeCommit?.(await lockedJobOf(client, before[0]));
+    const time = mediaTimeOf(final.results);
     const ownProgress = final.status === 'completed' ? jobTypes[before[0].type].completedProgress : 0;
     const { rows } = await client.query<JobRow>(end, [
       final.jobId,
@@ -87,6 +89,8 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       final.made?.objects ?? null,
       final.made?.bytes ?? null,
       final.made?.toolVersion ?? null,
+      time?.sourceMs ?? 0,
+      time?.outputMs ?? 0,
       ...endParameters({ result: final.status, code: final.error?.code, units: final.units }),
     ]);
     const job = jobOfRow(rows[0] as JobRow);

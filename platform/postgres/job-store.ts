@@ -6,6 +6,7 @@ import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import { describeByJob, type SaidByJob } from './descriptions.ts';
 import { claimDue, claimText } from './due-work.ts';
+import { usedColumn } from './ended-attempts.ts';
 import { answersEqual } from './equal-keys.ts';
 import { AttemptStore } from './job-attempts.ts';
 import { finishJob, type FinalState } from './job-end.ts';
@@ -22,6 +23,7 @@ import {
 } from './job-row.ts';
 import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
+import type { UsedTimes } from './usage-store.ts';
 import { isUuid } from './uuid.ts';
 
 export type { FinalState } from './job-end.ts';
@@ -30,8 +32,11 @@ export type { NewJob } from './job-row.ts';
 /** A job that an owner holds. */
 type ClaimedRow = Pick<Job, 'id' | 'type' | 'queue' | 'pool' | 'priority' | 'attempt' | 'progress'>;
 
+/** What callers see of a job, and what its attempts took that have ended. */
+export type FoundJob = ShownJob & { readonly used: UsedTimes };
+
 const find = `select ${jobColumns} from jobs where id = $1`;
-const findShown = `select ${shownColumns} from jobs where id = $1`;
+const findShown = `select ${shownColumns}, ${usedColumn} from jobs where id = $1`;
 const findLive = `
   select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2) and ${answersEqual}`;
 const claimedBy = `
@@ -96,10 +101,10 @@ export class JobStore extends AttemptStore {
   }
 
   /** What callers see of the job; null when there is none, also for an id that is no UUID. */
-  async findShown(id: string): Promise<ShownJob | null> {
+  async findShown(id: string): Promise<FoundJob | null> {
     if (!isUuid(id)) return null;
-    const { rows } = await this.database.pool.query<JobRow>(findShown, [id]);
-    return rows[0] === undefined ? null : jobOfRow(rows[0]);
+    const { rows } = await this.database.pool.query<JobRow & Pick<FoundJob, 'used'>>(findShown, [id]);
+    return rows[0] === undefined ? null : { ...jobOfRow(rows[0]), used: rows[0].used };
   }
 
   /** The live job of an idempotency key; null when there is none. Only a look ahead: `insertOrFind` decides. */

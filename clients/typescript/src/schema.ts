@@ -664,6 +664,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what work came to, by day, API key, type, profile and codec
+         * @description Sums of the days from `from` to `to`, at most 366, told apart by what `by` names; at most 10,000 rows. What an attempt took counts on the day of its end. A key with a `hash_prefix` sees its own usage. `format=csv`, or `Accept: text/csv`, answers with CSV.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/callbacks": {
         parameters: {
             query?: never;
@@ -1415,6 +1435,38 @@ export interface components {
             attempts: components["schemas"]["JobTimelineAttempt"][];
             /** @description What all attempts took, as far as it is known. */
             usage: components["schemas"]["JobTimelineUsage"];
+        };
+        JobUsage: {
+            /**
+             * @description Processor time of all steps, as far as it is known.
+             * @example 192.4
+             */
+            processor_seconds: number;
+            /**
+             * @description Of these, of the step `fetch`.
+             * @example 1.2
+             */
+            processor_fetch_seconds: number;
+            /**
+             * @description Of these, of the step `process`.
+             * @example 188.9
+             */
+            processor_process_seconds: number;
+            /**
+             * @description Of these, of the step `publish`.
+             * @example 2.3
+             */
+            processor_publish_seconds: number;
+            /**
+             * @description The time of pods, or of the processes of a worker.
+             * @example 61.5
+             */
+            pod_seconds: number;
+            /**
+             * @description Of these, of attempts that were killed or repeated.
+             * @example 0
+             */
+            wasted_seconds: number;
         };
         Key: {
             /**
@@ -2741,6 +2793,115 @@ export interface components {
              */
             expires_at: string;
         };
+        UsageRow: {
+            /**
+             * Format: date
+             * @description The day (UTC).
+             * @example 2026-11-27
+             */
+            day?: string;
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id?: string | null;
+            /**
+             * @description The name of the key; null where there is no such key any more.
+             * @example acme
+             */
+            key_name?: string | null;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type?: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * @description The encoding profile; null where no stream was made.
+             * @example default
+             */
+            profile?: string | null;
+            /**
+             * @description The codecs of the profile, joined by `+`; null where no stream was made.
+             * @example h264
+             */
+            codec?: string | null;
+            /**
+             * @description Jobs that ended, however.
+             * @example 42
+             */
+            jobs: number;
+            /**
+             * @description The size of their sources, where it is measured.
+             * @example 48000000
+             */
+            source_bytes: number;
+            /**
+             * @description How long the sources of their streams are.
+             * @example 63.5
+             */
+            source_minutes: number;
+            /**
+             * @description The size of what they made.
+             * @example 96000000
+             */
+            output_bytes: number;
+            /**
+             * @description How long the renditions of their streams are, each counted.
+             * @example 254
+             */
+            output_minutes: number;
+            /**
+             * @description Processor time of all steps, as far as it is known.
+             * @example 192.4
+             */
+            processor_seconds: number;
+            /**
+             * @description Of these, of the step `fetch`.
+             * @example 1.2
+             */
+            processor_fetch_seconds: number;
+            /**
+             * @description Of these, of the step `process`.
+             * @example 188.9
+             */
+            processor_process_seconds: number;
+            /**
+             * @description Of these, of the step `publish`.
+             * @example 2.3
+             */
+            processor_publish_seconds: number;
+            /**
+             * @description The time of pods, or of the processes of a worker.
+             * @example 61.5
+             */
+            pod_seconds: number;
+            /**
+             * @description Of these, of attempts that were killed or repeated.
+             * @example 0
+             */
+            wasted_seconds: number;
+            /**
+             * @description How much more results take up after it than before; negative where more was removed.
+             * @example 96000000
+             */
+            stored_bytes: number;
+        };
+        Usage: {
+            /**
+             * Format: date
+             * @description The first day (UTC).
+             * @example 2026-11-01
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The last day.
+             * @example 2026-11-30
+             */
+            to: string;
+            /** @description The sums, in the order of the fields that `by` names. */
+            rows: components["schemas"]["UsageRow"][];
+        };
         WebhookEvent: components["schemas"]["ImageThumbnailWebhookEvent"] | components["schemas"]["VideoCoverWebhookEvent"] | components["schemas"]["VideoPreviewWebhookEvent"] | components["schemas"]["VideoTranscodeWebhookEvent"] | components["schemas"]["VideoFullWebhookEvent"];
         ImageThumbnailJobNotice: {
             /**
@@ -2855,6 +3016,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -2966,6 +3129,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3077,6 +3242,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3188,6 +3355,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3299,6 +3468,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3580,6 +3751,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3691,6 +3864,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3802,6 +3977,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -3913,6 +4090,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -4024,6 +4203,8 @@ export interface components {
              * @example 2026-11-24T08:00:00.000Z
              */
             updated_at: string;
+            /** @description In `GET /api/jobs/{id}`: what its attempts took that have ended; absent elsewhere. */
+            usage?: components["schemas"]["JobUsage"];
             /** @description With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
             source_changed?: boolean | null;
             /** @description With `check=results`: whether the objects of the results are lost. */
@@ -8625,6 +8806,92 @@ export interface operations {
             };
             /** @description `internal_error`: An internal error occurred. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                /** @description The first day (UTC); by default 29 days before the last. */
+                from?: string;
+                /** @description The last day; by default today. */
+                to?: string;
+                /** @description What to tell apart: `day`, `key`, `type`, `profile`, `codec`, joined by commas. */
+                by?: string;
+                /** @description By default what `Accept` asks for, else `json`. */
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sums. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                    "text/csv": unknown;
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,24 @@
+import { type Step, steps } from './steps.ts';
+import type { UnitRun } from './unit-run.ts';
+
+/** The time that an attempt used, in milliseconds. */
+export interface UsedTime extends Readonly<Record<Step, number>> {
+  /** From the first to the last moment of each unit, all units together: what their pods took. */
+  readonly pod: number;
+}
+
+/** What an attempt used that ran these units: of each step the processor time that is known. Null: no unit is known. */
+export function usedTimeOf(units: readonly UnitRun[]): UsedTime | null {
+  const ran = units.filter(({ steps: runs }) => runs.length > 0);
+  if (ran.length === 0) return null;
+  const used = Object.fromEntries(steps.map((step) => [step, 0])) as Record<Step, number>;
+  // A run of all steps that nobody measured is known by its duration alone.
+  for (const { step, processor_ms: ms } of ran.flatMap(({ steps: runs }) => runs))
+    if (step !== 'all') used[step] += ms ?? 0;
+  return { ...used, pod: ran.reduce((sum, unit) => sum + spanMsOf(unit), 0) };
+}
+
+function spanMsOf({ steps: runs }: UnitRun): number {
+  const spans = runs.map(({ started_at: at, duration_ms: ms }) => ({ from: Date.parse(at), to: Date.parse(at) + ms }));
+  return Math.max(...spans.map(({ to }) => to)) - Math.min(...spans.map(({ from }) => from));
+}

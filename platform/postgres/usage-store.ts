@@ -1,0 +1,105 @@
+import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
+import type { Database } from './database.ts';
+import { readList } from './list-database.ts';
+
+/** What usage is told apart by. */
+export const usageDimensions = ['day', 'key', 'type', 'profile', 'codec'] as const;
+export type UsageDimension = (typeof usageDimensions)[number];
+
+/** What attempts took, in milliseconds: processor time of each step, time of pods, and of these what was for nothing. */
+export interface UsedTimes {
+  readonly fetchMs: number;
+  readonly processMs: number;
+  readonly publishMs: number;
+  readonly podMs: number;
+  readonly wastedMs: number;
+}
+
+/** What work came to; times in milliseconds. */
+interface UsageSums extends UsedTimes {
+  /** Jobs that ended, however. */
+  readonly jobs: number;
+  readonly sourceBytes: number;
+  readonly sourceMs: number;
+  readonly outputBytes: number;
+  readonly outputMs: number;
+  readonly storedBytes: number;
+}
+
+/** Usage, with the dimensions that were asked for. */
+export interface UsageRow extends UsageSums {
+  /** UTC, `2026-11-27`. */
+  readonly day?: string;
+  /** Null: no API key asked for it. */
+  readonly keyId?: string | null;
+  /** Null: it is no named key, or was revoked. */
+  readonly keyName?: string | null;
+  readonly type?: JobType;
+  /** Null: it made no stream. */
+  readonly profile?: string | null;
+  /** The codecs of a profile with several are joined by `+`. Null: it made no stream. */
+  readonly codec?: string | null;
+}
+
+interface UsageQuestion {
+  /** The first day and the last one. */
+  readonly from: string;
+  readonly to: string;
+  readonly by: readonly UsageDimension[];
+  /** Of this API key alone; null: of all. */
+  readonly keyId: string | null;
+  readonly limit: number;
+}
+
+// A job whose row names no profile made its stream by the built-in `default`.
+const ofStreams = jobTypeNames.filter((type) => jobTypes[type].makesStream).map((type) => `'${type}'`);
+const makesStream = `type in (${ofStreams.join()})`;
+const unnamed = (column: string, built: string) =>
+  `coalesce(nullif(${column}, ''), case when ${makesStream} then '${built}' end)`;
+const columnsOf: Readonly<Record<UsageDimension, string>> = {
+  day: 'day::text',
+  key: `nullif(key_id, '') as "keyId", (select name from api_keys where id = key_id) as "keyName"`,
+  type: 'type',
+  profile: `${unnamed('profile', 'default')} as profile`,
+  codec: `${unnamed('codec', 'h264')} as codec`,
+};
+const groupOf: Readonly<Record<UsageDimension, string>> = {
+  day: 'day',
+  key: 'key_id',
+  type: 'type',
+  profile: unnamed('profile', 'default'),
+  codec: unnamed('codec', 'h264'),
+};
+const sum = (column: string, name: string) => `sum(${column})::float8 as "${name}"`;
+const sums = [
+  sum('jobs', 'jobs'),
+  sum('source_bytes', 'sourceBytes'),
+  sum('source_ms', 'sourceMs'),
+  sum('output_bytes', 'outputBytes'),
+  sum('output_ms', 'outputMs'),
+  sum('fetch_ms', 'fetchMs'),
+  sum('process_ms', 'processMs'),
+  sum('publish_ms', 'publishMs'),
+  sum('pod_ms', 'podMs'),
+  sum('wasted_ms', 'wastedMs'),
+  sum('stored_bytes', 'storedBytes'),
+].join(', ');
+
+/**
+ * The usage of days, by the dimensions that are asked for and in their order; at most `limit` rows.
+ *
+ * @param database of `openListDatabase`
+ * @throws KnownProblem `busy` when too many lists are read
+ */
+export function usageOf(
+  database: Pick<Database, 'pool'>,
+  { from, to, by, keyId, limit }: UsageQuestion,
+): Promise<UsageRow[]> {
+  const columns = [...by.map((dimension) => columnsOf[dimension]), sums].join(', ');
+  const groups = by.map((dimension) => groupOf[dimension]).join(', ');
+  const text = `
+    select ${columns} from usage_daily
+    where day between $1 and $2 and ($3::text is null or key_id = $3)
+    group by ${groups} order by ${groups} limit $4`;
+  return readList<UsageRow>(database, text, [from, to, keyId, limit]);
+}

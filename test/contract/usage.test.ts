@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { digestOfKey, keyIdOf } from '#domain/keys/api-key.ts';
+import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
+import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
+
+// docs/reference/contract.md, "Usage and quotas": how usage is shown. How it is counted: test/integration/usage.test.ts.
+
+const today = new Date().toISOString().slice(0, 10);
+const thumbnail = (hash: string) => ({ type: 'image:thumbnail', hash, source: 'a.jpg' });
+const results = { key: 'images/ab/x/1/thumb.webp', outputs: [] } as unknown as JobResults;
+let api: ApiUnderTest;
+let named: MadeKey;
+
+beforeAll(async () => {
+  api = await startApi();
+  await api.putSource('a.jpg', 'x');
+  named = await makeKey(api.d.database, {
+    name: 'acme, "the" owner',
+    rights: ['read', 'submit'],
+    hashPrefix: 'acme-',
+  });
+  for (const [hash, key] of [
+    ['acme-1', named.text],
+    ['other-1', apiKey],
+    ['other-2', apiKey],
+  ] as const) {
+    const { json } = await api.submit(thumbnail(hash), { 'x-api-key': key });
+    await api.complete(json.job_id, results);
+  }
+});
+afterAll(() => api.close());
+
+const usage = async (query: string, init: RequestInit = {}) => api.call(`/api/usage${query}`, init);
+
+it('C37.5: `GET /api/usage` has the sums of days, told apart by what `by` names', async () => {
+  const { status, json, headers } = await usage('?by=type,key');
+  expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+  expect(json.to).toBe(today);
+  expect(Date.parse(json.to) - Date.parse(json.from)).toBe(29 * 86_400_000);
+  const sums = {
+    type: 'image:thumbnail',
+    source_minutes: 0,
+    output_minutes: 0,
+    processor_seconds: 0,
+    stored_bytes: 0,
+  };
+  const byName = (json.rows as { key_name: string }[]).toSorted((a, b) => (a.key_name < b.key_name ? -1 : 1));
+  expect(byName).toMatchObject([
+    { ...sums, jobs: 2, key_id: keyIdOf(digestOfKey(apiKey)), key_name: 'API_KEY' },
+    { ...sums, jobs: 1, key_id: named.id, key_name: named.name },
+  ]);
+  expect((await usage('')).json.rows).toMatchObject([{ day: today, jobs: 3 }]);
+});
+
+it('C37.6: a key with a `hash_prefix` sees its own usage alone', async () => {
+  const { json } = await usage('?by=key', { headers: { 'x-api-key': named.text } });
+  expect(json.rows).toMatchObject([{ key_id: named.id, jobs: 1 }]);
+  expect(json.rows).toHaveLength(1);
+});
+
+it('C37.7: usage is CSV for `format=csv` and `Accept: text/csv`, with the same sums', async () => {
+  const asked = [
+    await usage('?by=day,key&format=csv', { headers: { 'x-api-key': named.text } }),
+    await usage('?by=day,key', { headers: { 'x-api-key': named.text, accept: 'text/csv, */*;q=0.5' } }),
+  ];
+  for (const { headers, text } of asked) {
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const [names, row, ...more] = text.split('\r\n');
+    expect(names).toMatch(/^day,key_id,key_name,jobs,source_bytes,/);
+    expect(row).toMatch(`${today},${named.id},"acme, ""the"" owner",1,`);
+    expect(more).toEqual(['']);
+  }
+  const json = await usage('?format=json', { headers: { accept: 'text/csv' } });
+  expect(json.headers.get('content-type')).toContain('application/json');
+});
+
+it.each([
+  ['?by=week', 'by'],
+  ['?from=2026-02-30', 'from'],
+  ['?from=2026-03-02&to=2026-03-01', 'from'],
+  ['?from=2024-01-01&to=2026-01-01', 'from'],
+  ['?format=xml', 'format'],
+  ['?days=3', ''],
+])('C37.5: usage of %s is refused by the name of what is wrong', async (query, field) => {
+  const { status, json } = await usage(query);
+  expect([status, json.code]).toEqual([400, 'invalid_request']);
+  expect(JSON.stringify(json.errors)).toContain(field);
+});
+
+it('C37.8: `GET /api/jobs/{id}` has what the attempts of the job took', async () => {
+  const { json } = await api.submit(thumbnail('acme-used'));
+  const { jobs } = api.d;
+  await jobs.claim({ jobId: json.job_id, attempt: 1, owner: 'w', leaseMs: 60_000 });
+  const step = { step: 'process', started_at: '2026-11-27T08:00:00.000Z', duration_ms: 2_500, processor_ms: 1_230 };
+  const units = [{ unit: 'image', chunk: null, pod: null, steps: [{ ...step, code: null }] }] as const;
+  const end = { jobId: json.job_id, attempt: 1, countsAsFailure: true, delayMs: 0 };
+  await jobs.nextAttempt({ ...end, units: units as never });
+  const found = await api.call(`/api/jobs/${json.job_id}`);
+  expect(found.json.usage).toEqual({
+    processor_seconds: 1.23,
+    processor_fetch_seconds: 0,
+    processor_process_seconds: 1.23,
+    processor_publish_seconds: 0,
+    pod_seconds: 2.5,
+    wasted_seconds: 2.5,
+  });
+});

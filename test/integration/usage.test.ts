@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { jobErrorOf } from '#domain/job-error.ts';
+import type { JobResults } from '#domain/job-types/index.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
+import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
+import { type UsageDimension, usageDimensions, usageOf, type UsageRow } from '#platform/postgres/usage-store.ts';
+import { migratedDatabase } from '../../testing/databases.ts';
+import { claimedJob, failure, newJob } from './postgres-fixtures.ts';
+
+// docs/reference/contract.md, "Usage and quotas": what ends an attempt counts it, once.
+
+const day = new Date().toISOString().slice(0, 10);
+const images = { key: 'images/ab/x/1/thumb.webp', outputs: [] } as unknown as JobResults;
+const stream = { source: { duration_sec: 60 }, video_tracks: [{}, {}], audio_tracks: [] } as unknown as JobResults;
+const profile = { name: 'two', ladder: [{ codec: 'hevc' }, { short_side: 360 }] } as unknown as NamedProfile;
+
+const ran = (ms: { fetch: number; process: number }, pod: string | null = null): UnitRun => ({
+  unit: 'whole',
+  chunk: null,
+  pod,
+  steps: [
+    { step: 'fetch', started_at: new Date(0).toISOString(), duration_ms: 1_000, processor_ms: ms.fetch, code: null },
+    {
+      step: 'process',
+      started_at: new Date(3_000).toISOString(),
+      duration_ms: 2_000,
+      processor_ms: ms.process,
+      code: null,
+    },
+  ],
+});
+
+describe.skipIf(!inject('postgres'))('usage', () => {
+  let database: Database;
+  let jobs: JobStore;
+  let drop: () => Promise<void>;
+  beforeAll(async () => {
+    const created = await migratedDatabase();
+    ({ drop } = created);
+    database = openDatabase(created.url, { maxConnections: 20 });
+    jobs = new JobStore(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    await drop();
+  });
+
+  const usage = (keyId: string, by: readonly UsageDimension[] = ['day']) =>
+    usageOf(database, { from: day, to: day, by, keyId, limit: 100 });
+  const total = async (keyId: string) => (await usage(keyId))[0];
+
+  it('C37.1: a job that ends counts once: its attempts, its source, and what it made', async () => {
+    const { id } = await claimedJob(jobs, { keyId: 'once', profile, sourceSizeBytes: 700 });
+    const units = [ran({ fetch: 10, process: 400 })];
+    await jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0, units });
+    await jobs.claim({ jobId: id, attempt: 2, owner: 'w', leaseMs: 60_000 });
+    const made = { objects: 3, bytes: 900 };
+    const end = failure(id, 2, { status: 'completed', results: stream, error: null, made, units });
+    await Promise.all([jobs.finish(end), jobs.finish(end), jobs.finish(end)]);
+    expect(await usage('once', [...usageDimensions])).toEqual([
+      {
+        day,
+        keyId: 'once',
+        keyName: null,
+        type: 'video:transcode',
+        profile: 'two',
+        codec: 'h264+hevc',
+        jobs: 1,
+        sourceBytes: 700,
+        sourceMs: 60_000,
+        outputBytes: 900,
+        outputMs: 120_000,
+        fetchMs: 20,
+        processMs: 800,
+        publishMs: 0,
+        podMs: 10_000,
+        wastedMs: 5_000,
+        storedBytes: 900,
+      },
+    ]);
+  });
+
+  it('C37.2: an attempt of which nobody reports took the time from its claim to its end, for nothing', async () => {
+    const lost = await claimedJob(jobs, { keyId: 'lost' });
+    await database.pool.query(
+      `update jobs set lease_expires_at = now() - interval '1 s', claimed_at = now() - interval '90 s' where id = $1`,
+      [lost.id],
+    );
+    await expect.poll(() => jobs.releaseLapsed()).toHaveLength(1);
+    expect(await total('lost')).toMatchObject({ jobs: 0, processMs: 0, podMs: expect.closeTo(90_000, -3) as number });
+    const { podMs, wastedMs } = (await total('lost')) as UsageRow;
+    expect(wastedMs).toBe(podMs);
+  });
+
+  it('C37.2: a job of a cluster that is cancelled before its pod ran took no time of a pod', async () => {
+    const { job } = await jobs.insertOrFind(newJob({ keyId: 'unscheduled' }));
+    await jobs.claim({ jobId: job.id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
+    await database.pool.query(`update jobs set claimed_at = now() - interval '1 h' where id = $1`, [job.id]);
+    await jobs.finish(failure(job.id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
+    expect(await total('unscheduled')).toMatchObject({ jobs: 1, podMs: 0, wastedMs: 0 });
+  });
+
+  it('C37.1: an end that is rolled back counts nothing, and repeated it counts once', async () => {
+    const { id } = await claimedJob(jobs, { keyId: 'repeated' });
+    const units = [ran({ fetch: 0, process: 300 })];
+    const end = failure(id, 1, { status: 'completed', results: images, error: null, units });
+    const beforeCommit = () => Promise.reject(new Error('the process was killed here'));
+    await expect(jobs.finish({ ...end, beforeCommit })).rejects.toThrow('killed');
+    expect(await total('repeated')).toBeUndefined();
+    await jobs.finish(end);
+    await jobs.finish(end);
+    expect(await total('repeated')).toMatchObject({ jobs: 1, processMs: 300 });
+  });
+
+  it('C37.3: bytes are stored from the end of a job until its results expire', async () => {
+    const { id } = await claimedJob(jobs, { keyId: 'stored' });
+    const made = { objects: 1, bytes: 500 };
+    await jobs.finish(failure(id, 1, { status: 'completed', results: images, error: null, made }));
+    expect(await total('stored')).toMatchObject({ outputBytes: 500, storedBytes: 500 });
+    const expire = 'update jobs set results_expired = true where id = $1';
+    await database.pool.query(expire, [id]);
+    await database.pool.query(expire, [id]);
+    await database.pool.query('update jobs set results = null where id = $1', [id]);
+    expect(await total('stored')).toMatchObject({ outputBytes: 500, storedBytes: 0 });
+  });
+
+  it('C37.4: two hundred ends at once are all counted, and days and jobs come to the same sums', async () => {
+    const keys = ['many-1', 'many-2'];
+    const made = { objects: 1, bytes: 7 };
+    const all = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => claimedJob(jobs, { keyId: keys[index % 2] as string })),
+    );
+    const next = { attempt: 1, countsAsFailure: false, delayMs: 0 };
+    await Promise.all(
+      all.map(({ id }, index) => {
+        const units = [ran({ fetch: index, process: 3 })];
+        return index % 3 === 0
+          ? jobs.nextAttempt({ ...next, jobId: id, units })
+          : jobs.finish(failure(id, 1, { status: 'completed', results: stream, error: null, made, units }));
+      }),
+    );
+    const { rows: ofJobs } = await database.pool.query(
+      `select key_id as "keyId", count(finished_at)::float8 as jobs, sum(used_fetch_ms)::float8 as "fetchMs",
+        sum(used_process_ms)::float8 as "processMs", sum(used_pod_ms)::float8 as "podMs",
+        sum(used_wasted_ms)::float8 as "wastedMs", sum(output_ms)::float8 as "outputMs",
+        sum(result_bytes)::float8 as "storedBytes"
+      from jobs where key_id = any($1) group by key_id order by key_id`,
+      [keys],
+    );
+    const ofDays = await Promise.all(keys.map((key) => usage(key, ['key'])));
+    expect(ofDays.flat()).toMatchObject(ofJobs);
+    expect(ofJobs).toMatchObject([{ jobs: 66 }, { jobs: 67 }]);
+  });
+
+  it('C37.5: usage by profile names the built-in one, and none where no stream is made', async () => {
+    const finish = async (over: Partial<NewJob>) => {
+      const { id } = await claimedJob(jobs, { keyId: 'named', ...over });
+      await jobs.finish(failure(id));
+    };
+    await finish({});
+    await finish({ profile: { name: 'default', ladder: [{ short_side: 360 }] } as unknown as NamedProfile });
+    await finish({ type: 'video:cover', options: {}, idempotencyKey: 'a cover' });
+    expect(await usage('named', ['profile', 'codec'])).toMatchObject([
+      { profile: 'default', codec: 'h264', jobs: 2 },
+      { profile: null, codec: null, jobs: 1 },
+    ]);
+  });
+});
