@@ -16,6 +16,7 @@ export interface DeliveryDependencies {
     Config,
     | 'keyTokenSecret'
     | 'thumbSecrets'
+    | 'thumbPresets'
     | 'streamSecrets'
     | 'keyRateLimitPerMinute'
     | 'deliveryCacheBytesMax'

@@ -8,7 +8,7 @@ const hashPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 const root = new URL('..', document.baseURI);
 
 /** An image of this service (`/thumb`), relative to `root`. */
-const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
+const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&.-]*)?$/;
 
 /**
  * What the page plays.

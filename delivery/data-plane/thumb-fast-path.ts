@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { storedContentType } from '#domain/media/content-types.ts';
-import { type ThumbQuery, type ThumbVariant, thumbCacheKey } from '#domain/playback/thumb.ts';
+import type { ThumbQuery } from '#domain/playback/thumb-options.ts';
+import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb-variant.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { corsHeaders } from '../cors.ts';
 import { FastAnswers } from './fast-answers.ts';
@@ -21,7 +22,7 @@ interface ThumbFastPathDependencies {
 
 interface KnownAddress {
   readonly cacheKey: string;
-  readonly exp: number | null;
+  readonly query: Pick<ThumbQuery, 'exp' | 'preset'>;
   /** Names and values in turn. */
   readonly headers: readonly string[];
 }
@@ -42,13 +43,13 @@ export class ThumbFastPath {
     // The format depends on the request too.
     if (query.f === 'auto') return;
     const headers = [...plainHeaders, 'content-type', storedContentType(`.${variant.format}`)];
-    this.#addresses.set(url, { cacheKey: thumbCacheKey(variant), exp: query.exp ?? null, headers });
+    this.#addresses.set(url, { cacheKey: thumbCacheKey(variant), query, headers });
   }
 
   take(request: IncomingMessage, response: ServerResponse): boolean {
     const address = this.#addresses.get(request.url ?? '');
     if (address === undefined) return false;
-    const cacheControl = thumbCacheControl(address.exp, this.#dependencies.clock);
+    const cacheControl = thumbCacheControl(address.query, this.#dependencies.clock);
     const thumb = cacheControl === null ? null : this.#dependencies.thumbs.cached(address.cacheKey);
     if (cacheControl === null || thumb === null) return false;
     const head = [...address.headers, 'x-trace-id', this.#answers.begin(request, response, performance.now())];

@@ -1,8 +1,18 @@
+import type { ThumbQuery } from '#domain/playback/thumb-options.ts';
+
 export const exposedHeaders = 'Content-Encoding, Content-Length, ETag, X-Trace-ID';
 
-/** `Cache-Control` of an image whose address expires at `exp`; null when it has. */
-export function thumbCacheControl(exp: number | null, clock: () => Date): string | null {
-  if (exp === null) return 'public, max-age=31536000, immutable';
-  const secondsLeft = exp - Math.floor(clock().getTime() / 1000);
-  return secondsLeft < 0 ? null : `public, max-age=${secondsLeft}`;
+/** How long an address may be cached whose preset the server may change. */
+const changeableSec = 300;
+
+/** `Cache-Control` of an image, which no cache has for longer than its address is valid; null when it has expired. */
+export function thumbCacheControl(
+  { exp, preset }: Pick<ThumbQuery, 'exp' | 'preset'>,
+  clock: () => Date,
+): string | null {
+  const secondsMax = preset === undefined ? Infinity : changeableSec;
+  const secondsLeft = exp === undefined ? Infinity : exp - Math.floor(clock().getTime() / 1000);
+  if (secondsLeft < 0) return null;
+  const seconds = Math.min(secondsLeft, secondsMax);
+  return seconds === Infinity ? 'public, max-age=31536000, immutable' : `public, max-age=${seconds}`;
 }

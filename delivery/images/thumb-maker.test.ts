@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { imageKey } from '#domain/media/object-keys.ts';
-import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb-variant.ts';
 import { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { type ImageProcessor, ImageRefused, ImagesBusy } from '#platform/images/image-processor.ts';
 import { RecentClients } from '#platform/rate-limit/recent-clients.ts';
@@ -15,7 +15,7 @@ import { thumbCacheControl } from './thumb-headers.ts';
 const from = (remoteAddress: string) => ({ socket: { remoteAddress }, headers: {} }) as unknown as IncomingMessage;
 const variantOf = (hash: string, width: number): ThumbVariant => {
   const key = imageKey(hash, '0123456789abcdef', { variant: 'thumb', format: 'jpg' });
-  return { key, width, height: null, fit: 'inside', format: 'webp', quality: 80 };
+  return { key, width, height: null, fit: 'inside', format: 'webp', quality: 80, operations: {} };
 };
 
 interface Parts {
@@ -148,10 +148,13 @@ describe('ThumbMaker', () => {
 });
 
 it.each([
-  [null, 'public, max-age=31536000, immutable'],
-  [1_000, 'public, max-age=1'],
-  [999, 'public, max-age=0'],
-  [998, null],
-])('C20.9: the Cache-Control of an image with exp %s is %s in the second 999', (exp, header) => {
-  expect(thumbCacheControl(exp, () => new Date(999_900))).toBe(header);
+  [{}, 'public, max-age=31536000, immutable'],
+  [{ exp: 1_000 }, 'public, max-age=1'],
+  [{ exp: 999 }, 'public, max-age=0'],
+  [{ exp: 998 }, null],
+  [{ preset: 'card' }, 'public, max-age=300'],
+  [{ preset: 'card', exp: 2_000 }, 'public, max-age=300'],
+  [{ preset: 'card', exp: 1_000 }, 'public, max-age=1'],
+])('C20.9, C20.18: the Cache-Control of an image with %j is %s in the second 999', (query, header) => {
+  expect(thumbCacheControl(query, () => new Date(999_900))).toBe(header);
 });

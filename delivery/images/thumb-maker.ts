@@ -4,10 +4,15 @@ import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { folderOf } from '#domain/media/object-keys.ts';
-import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb-variant.ts';
 import { SharedCalls } from '#platform/concurrency/shared-calls.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
-import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
+import {
+  ImageOperationRefused,
+  ImageRefused,
+  ImagesBusy,
+  type ImageProcessor,
+} from '#platform/images/image-processor.ts';
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
 import type { Piece } from '#platform/storage/blocks.ts';
@@ -68,7 +73,7 @@ export class ThumbMaker {
     this.#dependencies = dependencies;
   }
 
-  /** @throws KnownProblem `not_found`, `unreadable_image`, `busy` */
+  /** @throws KnownProblem `not_found`, `invalid_request`, `unreadable_image`, `busy` */
   async get(variant: ThumbVariant, request: IncomingMessage): Promise<Thumb> {
     const cacheKey = thumbCacheKey(variant);
     const cached = this.cached(cacheKey);
@@ -126,9 +131,7 @@ export class ThumbMaker {
     try {
       return await images.make(readSource, variant, { client, hasOthers });
     } catch (error) {
-      if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });
-      if (error instanceof ImagesBusy) throw new KnownProblem('busy', undefined, { cause: error });
-      throw error;
+      throw problemOf(error);
     } finally {
       for (const piece of source) piece.release();
     }
@@ -167,6 +170,15 @@ export class ThumbMaker {
       this.#dependencies.log.warn({ err: error }, 'thumbnail cache write failed');
     }
   }
+}
+
+/** What a client is told of an image that was not made. */
+function problemOf(error: unknown): unknown {
+  if (error instanceof ImageRefused) return new KnownProblem('unreadable_image', undefined, { cause: error });
+  if (error instanceof ImagesBusy) return new KnownProblem('busy', undefined, { cause: error });
+  if (!(error instanceof ImageOperationRefused)) return error;
+  const fault = { pointer: `/${error.operation}`, code: 'invalid_value', detail: error.message };
+  return new KnownProblem('invalid_request', undefined, { faults: [fault], cause: error });
 }
 
 function thumbOf(bytes: Buffer): Thumb {

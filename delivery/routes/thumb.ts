@@ -1,15 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
-import { faultsOf } from '#domain/jobs/faults.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
-import {
-  readThumb,
-  thumbSecretsOf,
-  type ThumbQuery,
-  type ThumbVerdict,
-  thumbVariantOf,
-} from '#domain/playback/thumb.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
+import { readThumb, thumbSecretsOf, type ThumbSettings, type ThumbVerdict } from '#domain/playback/thumb.ts';
+import type { ThumbQuery } from '#domain/playback/thumb-options.ts';
+import { thumbVariantOf } from '#domain/playback/thumb-variant.ts';
 import { corsHeaders } from '../cors.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
@@ -29,7 +24,9 @@ const doc: RouteDoc = {
   summary: 'Get an image of a media, resized',
   description:
     'The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: ' +
-    '`w`, `h` (1–4096), `fit` (`cover`, `contain`, `inside`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `exp`.',
+    '`w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, ' +
+    '`entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), ' +
+    '`background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `exp`.',
   credential: 'none',
   path: { sig: 'The signature.', encoded_key: 'base64url of the object key.' },
   headers: { 'If-None-Match': 'An `ETag`.', Accept: 'Decides the format where `f=auto`.' },
@@ -51,7 +48,10 @@ type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metric
 export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
   const { config, metrics, thumbs, plane, deleted, fastPaths, clock } = dependencies;
   fastPaths.addHeaders('/thumb/', corsHeaders(exposedHeaders));
-  const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
+  const settings = {
+    secrets: thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret),
+    presets: config.thumbPresets,
+  };
   const fastPath = plane.answerThumbs(thumbs, clock);
   app.route({
     method: ['GET', 'HEAD'],
@@ -60,7 +60,7 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
     handler: async (request, reply) => {
       let stage = 'address';
       try {
-        const address = readAddress(request, secrets, dependencies);
+        const address = readAddress(request, settings, dependencies);
         if (address.kind === 'moved')
           return await reply.header('cache-control', 'no-store').redirect(address.path, 308);
         const { key, query } = address;
@@ -92,13 +92,12 @@ const messageOf = {
 /** @throws KnownProblem `forbidden`, `not_found`, `invalid_request` */
 function readAddress(
   request: FastifyRequest,
-  secrets: readonly string[],
+  settings: ThumbSettings,
   { clock }: Pick<ThumbDependencies, 'clock'>,
 ): ThumbVerdict & { kind: 'valid' | 'moved' } {
-  const verdict = readThumb(request.raw.url ?? '', secrets, Math.floor(clock().getTime() / 1000));
+  const verdict = readThumb(request.raw.url ?? '', settings, Math.floor(clock().getTime() / 1000));
   if (verdict.kind === 'valid' || verdict.kind === 'moved') return verdict;
-  if (verdict.kind === 'invalid')
-    throw new KnownProblem('invalid_request', 'The options are not valid.', { faults: faultsOf(verdict.error) });
+  if (verdict.kind === 'invalid') throw new KnownProblem('invalid_request', undefined, { faults: verdict.faults });
   if (verdict.kind === 'not_an_image')
     throw new KnownProblem('not_found', 'encoded_key names no image below images/ or videos/ of the media bucket.');
   if (verdict.kind === 'expired')
@@ -109,5 +108,5 @@ function readAddress(
 function describe(reply: FastifyReply, query: ThumbQuery, { clock }: Pick<ThumbDependencies, 'clock'>): FastifyReply {
   if (query.f === 'auto') reply.header('vary', 'Accept');
   // The address may have expired while the image was made.
-  return reply.header('cache-control', thumbCacheControl(query.exp ?? null, clock) ?? 'public, max-age=0');
+  return reply.header('cache-control', thumbCacheControl(query, clock) ?? 'public, max-age=0');
 }

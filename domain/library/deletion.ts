@@ -1,7 +1,7 @@
 import { createHash, createHmac, hkdfSync } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { mediaPrefix } from '../media/object-keys.ts';
-import { thumbCacheFolder } from '../playback/thumb.ts';
+import { thumbCacheFolder } from '../playback/thumb-variant.ts';
 
 /** Who asked for a deletion: a caller, or the time of the media's expiry. */
 export const deletionReasons = ['request', 'expiry'] as const;

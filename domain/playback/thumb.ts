@@ -1,7 +1,8 @@
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { acceptedValues } from '../accepted-values.ts';
-import { hashOfKey, mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
+import type { Fault } from '../errors.ts';
+import { objectKeyBytesMax } from '../media/object-keys.ts';
+import { readThumbQuery, thumbOptionsShape, type ThumbPresets, type ThumbQuery } from './thumb-options.ts';
 
 /**
  * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C20.1 to C20.10):
@@ -13,44 +14,14 @@ import { hashOfKey, mediaPrefix, objectKeyBytesMax } from '../media/object-keys.
  * writes them. The signature covers everything that an answer depends on.
  */
 
-const side = z.int().min(1).max(4096);
-const percent = z.int().min(1).max(100);
-const shape = {
-  fit: z.enum(['cover', 'contain', 'inside']).optional().describe('How it fits into width and height.'),
-  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional().describe('The format.'),
-};
-
-/** A number as an address writes it. */
-const written = (number: z.ZodInt) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a whole number')
-    .transform(Number)
-    .pipe(number)
-    .optional();
-
-const thumbQuery = z.strictObject({
-  w: written(side),
-  h: written(side),
-  ...shape,
-  q: written(percent),
-  /** Unix seconds; once it is past the address answers 403. */
-  exp: written(z.int()),
-});
-/** The query of a thumb address: sizes in pixels, quality 1–100. */
-export type ThumbQuery = z.output<typeof thumbQuery>;
-
-/** An image and how it is shown, as numbers; what `thumbQuery` is to an address. */
+/** An image and how it is shown, as numbers; what the query is to an address. */
 export const thumbRequestSchema = z.strictObject({
   key: z
     .string()
     .max(objectKeyBytesMax)
     .refine(isImageKey, 'must be the key of an image below images/ or videos/ of the media bucket')
     .describe('The key of the image.'),
-  w: side.optional().describe('The width in pixels.'),
-  h: side.optional().describe('The height in pixels.'),
-  ...shape,
-  q: percent.optional().describe('The quality, 1–100.'),
+  ...thumbOptionsShape,
 });
 
 type RawQuery = Readonly<Record<string, string | number | undefined>>;
@@ -89,13 +60,19 @@ export type ThumbVerdict =
   /** Signed, and yet no image of this service. */
   | { readonly kind: 'not_an_image' }
   /** Signed, and yet not a query of this service. */
-  | { readonly kind: 'invalid'; readonly error: z.ZodError };
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
+
+/** What a server checks addresses by. */
+export interface ThumbSettings {
+  readonly secrets: readonly string[];
+  readonly presets: ThumbPresets;
+}
 
 /**
  * Checks an address, path and query as they were sent: the signature in constant time before anything else is read,
  * then its spelling, expiry, key and options. An image has one spelling, so that caches store it once.
  */
-export function readThumb(address: string, secrets: readonly string[], nowSec: number): ThumbVerdict {
+export function readThumb(address: string, { secrets, presets }: ThumbSettings, nowSec: number): ThumbVerdict {
   const [path = '', ...searches] = address.split('?');
   const search = searches.join('?');
   const [, , signature = '', encodedKey = ''] = path.split('/');
@@ -112,12 +89,13 @@ export function readThumb(address: string, secrets: readonly string[], nowSec: n
     const isInOtherOrder = `${path}?${search.split('&').toSorted().join('&')}` === spelling;
     return isInOtherOrder ? { kind: 'moved', path: spelling } : { kind: 'forbidden' };
   }
-  const query = thumbQuery.safeParse(Object.fromEntries(pairs));
-  if (!query.success) return { kind: 'invalid', error: query.error };
-  const { exp } = query.data;
+  const read = readThumbQuery(Object.fromEntries(pairs), presets);
+  if ('faults' in read) return { kind: 'invalid', faults: read.faults };
+  const { query } = read;
+  const { exp } = query;
   if (exp !== undefined && exp < nowSec) return { kind: 'expired', exp };
   const key = Buffer.from(encodedKey, 'base64url').toString('utf8');
-  return isImageKey(key) ? { kind: 'valid', key, query: query.data } : { kind: 'not_an_image' };
+  return isImageKey(key) ? { kind: 'valid', key, query } : { kind: 'not_an_image' };
 }
 
 function isEqual(given: string, expected: string): boolean {
@@ -136,68 +114,4 @@ function isImageKey(key: string): boolean {
 export function thumbSecretsOf(given: readonly string[], keyTokenSecret: string): readonly string[] {
   if (given.length > 0) return given;
   return [Buffer.from(hkdfSync('sha256', keyTokenSecret, '', 'thumb/v1', 32)).toString('hex')];
-}
-
-export type ThumbFormat = 'webp' | 'jpg' | 'png' | 'avif';
-
-/** The result that is made of an image: the same for equal requests, so that equal work is done once. */
-export interface ThumbVariant {
-  readonly key: string;
-  readonly width: number | null;
-  readonly height: number | null;
-  readonly fit: 'cover' | 'contain' | 'inside';
-  readonly format: ThumbFormat;
-  readonly quality: number;
-}
-
-/** The qualities of stored outputs; PNG's number is a compression effort. */
-const qualityOf = { webp: 80, jpg: 82, avif: 50, png: 80 } as const satisfies Record<ThumbFormat, number>;
-
-/**
- * The variant that a query asks for.
- *
- * @param accept the request's `Accept`, which decides for `f=auto` alone
- */
-export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): ThumbVariant {
-  const asked = query.f === 'auto' ? (mayMove(key) ? 'webp' : bestFormat(accept)) : query.f;
-  const format = asked ?? formatOfKey(key);
-  return {
-    key,
-    width: query.w ?? null,
-    height: query.h ?? null,
-    fit: query.fit ?? 'inside',
-    format,
-    quality: query.q ?? qualityOf[format],
-  };
-}
-
-/** A preview of a video. Of the formats that are made, only WebP keeps an animation (C20.13). */
-function mayMove(key: string): boolean {
-  return key.startsWith('videos/') && /\.(?:webp|gif)$/.test(key);
-}
-
-function bestFormat(accept: string): ThumbFormat {
-  const values = acceptedValues(accept).filter(({ isWanted }) => isWanted);
-  const wanted = new Set(values.map(({ name }) => name));
-  if (wanted.has('image/avif')) return 'avif';
-  return wanted.has('image/webp') ? 'webp' : 'jpg';
-}
-
-/** An image keeps its format; an animated GIF becomes an animated WebP, which is smaller and looks better. */
-function formatOfKey(key: string): ThumbFormat {
-  const extension = key.slice(key.lastIndexOf('.') + 1);
-  return extension === 'jpg' || extension === 'png' || extension === 'avif' ? extension : 'webp';
-}
-
-/** The folder of a media's variants, with a slash at its end. */
-export function thumbCacheFolder(hash: string): string {
-  return `cache/thumb/${mediaPrefix(hash)}/${hash}/`;
-}
-
-/** The key of a variant in the media bucket, in the folder of its media, so that it is deleted with it. */
-export function thumbCacheKey(variant: ThumbVariant): string {
-  const { key, width, height, fit, format, quality } = variant;
-  const digest = createHash('sha256').update(JSON.stringify(['thumb/v1', key, width, height, fit, format, quality]));
-  const name = digest.digest('hex');
-  return `${thumbCacheFolder(hashOfKey(key))}${name}.${format}`;
 }

@@ -6,6 +6,7 @@ import { kubernetesVariables } from './kubernetes-variables.ts';
 import { eventRulesValue } from './event-rules.ts';
 import { importVariables } from './import-settings.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
+import { thumbPresetsValue } from './thumb-settings.ts';
 import { mediaVariables, storageVariables } from './storage-settings.ts';
 import { uploadVariables } from './upload-settings.ts';
 import {
@@ -162,6 +163,11 @@ const serverVariables = {
   deliveryCacheBytesMax: forDelivery('DELIVERY_CACHE_SIZE', sizeValue, {
     default: '256MiB',
     doc: 'Memory for the playlists and segments that were requested last; `0` keeps none.',
+  }),
+  thumbPresets: forDelivery('THUMB_PRESETS', thumbPresetsValue, {
+    defaultDoc: 'none',
+    absent: () => new Map(),
+    doc: 'Options of images under one name, `card=w:320,h:180,fit:cover;hero=w:1280`; an address has `preset=card`.',
   }),
   streamMutableCacheControl: forDelivery('STREAM_MUTABLE_CACHE_CONTROL', headerValue, {
     absent: () => null,

@@ -2,8 +2,8 @@ import { Socket } from 'node:net';
 import { KnownProblem } from '#domain/errors.ts';
 import { asProblem } from '#domain/resource-problem.ts';
 import { frameReader, writeFrame } from './frames.ts';
-import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
-import { openImage } from './open-image.ts';
+import { type ImageAnswer, imagePipe, type ImageRefusal, type ImageRequest, type ImageWork } from './image-work.ts';
+import { type OpenedImage, openImage } from './open-image.ts';
 import { type Sharp, sharp } from './sharp.ts';
 
 /**
@@ -22,27 +22,78 @@ const avifEffort = 2;
 // As many images at once as there are cores, one thread each: less waiting than one image on all cores.
 sharp.concurrency(1);
 
-/** An encoder for each format. JPEG has no transparency; the background is white, as on a page. */
+/** An encoder for each format. */
 const encoders = {
   webp: (image, quality) => image.webp({ quality, effort: webpEffort }),
   avif: (image, quality) => image.avif({ quality, effort: avifEffort }),
   png: (image) => image.png(),
-  jpg: (image, quality) => image.flatten({ background: '#ffffff' }).jpeg({ quality, optimiseCoding: false }),
+  jpg: (image, quality) => image.jpeg({ quality, optimiseCoding: false }),
 } as const satisfies Record<ImageWork['format'], (image: Sharp, quality: number) => Sharp>;
 
-async function make(source: Buffer, { width, height, fit, format, quality }: ImageWork): Promise<Buffer> {
-  const { frames, read } = await openImage(source, { ...wasmLimits, failOn: 'error' });
+async function make(source: Buffer, work: ImageWork): Promise<Buffer> {
+  const { width, height, fit, format, quality, operations } = work;
+  const opened = await openImage(source, { ...wasmLimits, failOn: 'error' });
   // Only WebP keeps an animation; its frames are never turned.
-  const image = read(format === 'webp' && frames > 1 ? 'all' : 'first');
-  const background = format === 'jpg' ? '#ffffff' : { r: 0, g: 0, b: 0, alpha: 0 };
+  const isMoving = format === 'webp' && opened.frames > 1;
+  if (isMoving) refuseMoving(operations);
+  const image = cropped(opened.read(isMoving ? 'all' : 'first'), opened, operations);
+  const { gravity, blur, sharpen } = operations;
+  const background = backgroundOf(work);
   const resized = image.resize({
     ...(width === null ? {} : { width }),
     ...(height === null ? {} : { height }),
+    ...(gravity === undefined ? {} : { position: gravity }),
     fit,
     background,
     withoutEnlargement: true,
   });
+  if (blur !== undefined) resized.blur(blur);
+  if (sharpen !== undefined) resized.sharpen({ sigma: sharpen });
+  // JPEG has no transparency.
+  if (operations.background !== undefined || format === 'jpg') resized.flatten({ background });
   return encoders[format](resized, quality).toBuffer();
+}
+
+/** Without a colour, margins stay transparent, and in JPEG are white, as on a page. */
+function backgroundOf({ format, operations: { background } }: ImageWork) {
+  if (background !== undefined) return `#${background}`;
+  return format === 'jpg' ? '#ffffff' : { r: 0, g: 0, b: 0, alpha: 0 };
+}
+
+/** The image turned and then cut; sharp turns before it cuts, where it is told so in this order. */
+function cropped(image: Sharp, size: Size, { rotate, crop }: ImageWork['operations']): Sharp {
+  const turned = rotate === undefined ? image : image.rotate(rotate);
+  if (crop === undefined) return turned;
+  const isOnItsSide = rotate === 90 || rotate === 270;
+  const [wide, high] = isOnItsSide ? [size.height, size.width] : [size.width, size.height];
+  const [width, height] = [Math.min(crop.width, wide - crop.left), Math.min(crop.height, high - crop.top)];
+  if (width < 1 || height < 1)
+    throw new UnfitOperation('crop', `begins outside of the image, which is ${wide} × ${high}`);
+  return turned.extract({ left: crop.left, top: crop.top, width, height });
+}
+
+type Size = Pick<OpenedImage, 'width' | 'height'>;
+
+/** The frames of an animation are stored below one another: these would mix them. */
+function refuseMoving(operations: ImageWork['operations']): void {
+  const { gravity, rotate, blur, sharpen } = operations;
+  const smart = gravity === 'attention' || gravity === 'entropy' ? gravity : undefined;
+  for (const [name, value] of Object.entries({ gravity: smart, rotate, blur, sharpen }))
+    if (value !== undefined)
+      throw new UnfitOperation(
+        name as keyof typeof operations,
+        `does not fit an animation; f=png shows its first frame`,
+      );
+}
+
+/** An operation that the image does not allow. */
+class UnfitOperation extends Error {
+  readonly operation: keyof ImageWork['operations'];
+
+  constructor(operation: keyof ImageWork['operations'], message: string) {
+    super(message);
+    this.operation = operation;
+  }
 }
 
 /** Problems that have to do with no image: another request may succeed. */
@@ -66,10 +117,15 @@ async function answer({ id, work }: ImageRequest, source: Buffer): Promise<void>
   try {
     reply(null, [await make(source, work)]);
   } catch (thrown) {
-    const error = asProblem(thrown);
-    const why = error instanceof Error ? error.message.slice(0, 500) : 'unknown';
-    reply({ why, isBusy: error instanceof KnownProblem && busyCodes.has(error.code) }, []);
+    reply(refusalOf(asProblem(thrown)), []);
   }
+}
+
+function refusalOf(error: unknown): ImageRefusal {
+  const why = error instanceof Error ? error.message.slice(0, 500) : 'unknown';
+  if (error instanceof UnfitOperation) return { kind: 'unfit', why, operation: error.operation };
+  const isBusy = error instanceof KnownProblem && busyCodes.has(error.code);
+  return { kind: isBusy ? 'busy' : 'unreadable', why };
 }
 
 // The parent has ended, and with it every request.

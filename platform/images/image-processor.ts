@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { FairQueue } from '#platform/concurrency/fair-queue.ts';
 import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { frameReader, writeFrame } from './frames.ts';
-import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
+import { type ImageAnswer, imagePipe, type ImageRefusal, type ImageRequest, type ImageWork } from './image-work.ts';
 
 /** For whom an image is made. */
 interface Requester {
@@ -75,6 +75,17 @@ export class ImageRefused extends Error {
   override readonly name = 'ImageRefused';
 }
 
+/** An operation does not fit the source; the message completes a sentence that begins with its name. */
+export class ImageOperationRefused extends Error {
+  override readonly name = 'ImageOperationRefused';
+  readonly operation: string;
+
+  constructor(operation: string, message: string) {
+    super(message);
+    this.operation = operation;
+  }
+}
+
 /** More work waits than the bounds allow, this image was not made in time, or no descriptor is free for it. */
 export class ImagesBusy extends Error {
   override readonly name = 'ImagesBusy';
@@ -111,7 +122,7 @@ export class ImageProcessor {
    * Makes an image of a source, which is read when it is the image's turn. Its bytes stay the caller's and must not
    * change until this has ended.
    *
-   * @throws ImageRefused, ImagesBusy, Error when the process died, and what `readSource` throws
+   * @throws ImageRefused, ImageOperationRefused, ImagesBusy, Error when the process died, and what `readSource` throws
    */
   async make(
     readSource: () => Promise<ImageSource>,
@@ -208,7 +219,7 @@ export class ImageProcessor {
       this.#conclude(id, (image, tookMs) => {
         this.#meanMs += (tookMs - this.#meanMs) * (this.#meanMs === 0 ? 1 : meanWeight);
         if (refused === null) image.resolve(bytes);
-        else image.reject(new (refused.isBusy ? ImagesBusy : ImageRefused)(refused.why));
+        else image.reject(errorOf(refused));
       });
       this.#startNext();
     });
@@ -251,6 +262,11 @@ export class ImageProcessor {
     clearTimeout(running.timer);
     how(running.image, performance.now() - running.beganAtMs);
   }
+}
+
+function errorOf(refused: ImageRefusal): Error {
+  if (refused.kind === 'unfit') return new ImageOperationRefused(refused.operation, refused.why);
+  return new (refused.kind === 'busy' ? ImagesBusy : ImageRefused)(refused.why);
 }
 
 function atOnceOf({ hasOthers }: Requester): number {

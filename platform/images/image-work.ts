@@ -1,5 +1,19 @@
 // Requests to the image process and its answers: heads of frames (frames.ts), followed by the image.
 
+/** What is done besides, in this order; what is left out is not done. */
+interface ImageOperations {
+  readonly rotate?: 90 | 180 | 270;
+  /** The part of the upright and rotated image that is used. */
+  readonly crop?: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
+  /** What `cover` keeps, by the names of sharp. */
+  readonly gravity?: string;
+  /** Sigma in pixels of the result. */
+  readonly blur?: number;
+  readonly sharpen?: number;
+  /** The colour, `rrggbb`, of margins and of what is transparent. */
+  readonly background?: string;
+}
+
 /** Sizes in pixels; null follows from the other by the aspect ratio. */
 export interface ImageWork {
   readonly width: number | null;
@@ -8,7 +22,13 @@ export interface ImageWork {
   readonly format: 'webp' | 'jpg' | 'png' | 'avif';
   /** 1–100. */
   readonly quality: number;
+  readonly operations: ImageOperations;
 }
+
+/** Why an image was not made: others may fare better, the source is no image to show, or an operation does not fit it. */
+export type ImageRefusal =
+  | { readonly kind: 'busy' | 'unreadable'; readonly why: string }
+  | { readonly kind: 'unfit'; readonly why: string; readonly operation: keyof ImageOperations };
 
 /** The source follows it. */
 export interface ImageRequest {
@@ -17,12 +37,12 @@ export interface ImageRequest {
 }
 
 /**
- * The image follows it; nothing when the source was refused, too many wait for the same decoder, or the machine has no
- * memory or descriptor for it.
+ * The image follows it; nothing when it was refused: the source, an operation of it, or since too many wait for the same
+ * decoder or the machine has no memory or descriptor for it.
  */
 export interface ImageAnswer {
   readonly id: number;
-  readonly refused: { readonly why: string; readonly isBusy: boolean } | null;
+  readonly refused: ImageRefusal | null;
 }
 
 /** The descriptor of the pipe, in the image process. */

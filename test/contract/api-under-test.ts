@@ -146,6 +146,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
     thumbSecrets: [],
+    thumbPresets: new Map(),
     streamSecrets: [],
     purgeHookUrl: null,
     mediaProfiles: builtInMediaProfiles,

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { joinPlaylists, parseMediaPlaylist, withByteRanges } from '#domain/media/media-playlist.ts';
 import { parseXml } from '#domain/media/xml.ts';
 import { readStreamPath } from '#domain/playback/stream-path.ts';
-import { readThumb, thumbVariantOf } from '#domain/playback/thumb.ts';
+import { readThumb } from '#domain/playback/thumb.ts';
+import { thumbVariantOf } from '#domain/playback/thumb-variant.ts';
 import { fitLog, fitText } from '#domain/text.ts';
 import { wellFormedJson } from '#domain/well-formed-json.ts';
 import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
@@ -32,7 +33,7 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   joinPlaylists: (text) => joinPlaylists([text, text]),
   withByteRanges: (text) => withByteRanges(text, () => null),
   readStreamPath,
-  readThumb: (text) => readThumb(`/thumb/a/b?${text}`, ['secret'], 0),
+  readThumb: (text) => readThumb(`/thumb/a/b?${text}`, { secrets: ['secret'], presets: new Map() }, 0),
   thumbVariantOf: (text) => thumbVariantOf('a.png', { f: 'auto' }, text),
   fitText: (text) => fitText(text, text.length),
   fitLog: (text) => fitLog(text, text.length),

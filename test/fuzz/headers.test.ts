@@ -1,7 +1,7 @@
 import { array, constantFrom, integer, ipV4, ipV6, nat, oneof, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readStreamPath } from '#domain/playback/stream-path.ts';
-import { thumbVariantOf } from '#domain/playback/thumb.ts';
+import { thumbVariantOf } from '#domain/playback/thumb-variant.ts';
 import { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';

@@ -27,9 +27,9 @@ const noise = (width: number, height: number) =>
   })
     .png()
     .toBuffer();
-const small = { width: 16, height: 16, fit: 'cover', format: 'webp', quality: 50 } as const;
+const small = { width: 16, height: 16, fit: 'cover', format: 'webp', quality: 50, operations: {} } as const;
 /** Seconds of work: every pixel of a large noise in the slowest format. */
-const slow = { width: 4096, height: 4096, fit: 'cover', format: 'avif', quality: 100 } as const;
+const slow = { width: 4096, height: 4096, fit: 'cover', format: 'avif', quality: 100, operations: {} } as const;
 
 it('C20.14: an image that takes too long is refused by itself, and its neighbours are made', async () => {
   const images = open({ timeoutMs: 3_000 });
@@ -140,7 +140,7 @@ it.skipIf(!('isolation' in isolation))(
   async () => {
     const images = new ImageProcessor('isolation' in isolation ? isolation : {});
     const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
-    const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80 } as const;
+    const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80, operations: {} } as const;
     const red = await sharp(look).png().toBuffer();
     expect((await images.make(sourceOf(red), work)).length).toBeGreaterThan(0);
     // unshare, and below it the process itself.

@@ -18,7 +18,7 @@ const [name = '', leftMax = ''] = process.argv.slice(2);
 const pixel = sharp({ create: { width: 4, height: 4, channels: 3, background: '#fff' } });
 const [png, tiff] = [await pixel.clone().png().toBuffer(), await pixel.clone().tiff().toBuffer()];
 const images = new ImageProcessor();
-const work = { width: 4, height: 4, fit: 'cover', format: 'png', quality: 80 } as const;
+const work = { width: 4, height: 4, fit: 'cover', format: 'png', quality: 80, operations: {} } as const;
 const decode = () => decodeInWasm(tiff, 'tiff', { pixelsMax: 1e6, timeoutMs: 15_000, waitingMax: 1 });
 const dir = await mkdtemp(join(tmpdir(), 'reelwright-descriptors-'));
 const store = openFolderStore(dir);

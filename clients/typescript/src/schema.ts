@@ -951,7 +951,7 @@ export interface paths {
         };
         /**
          * Get an image of a media, resized
-         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `fit` (`cover`, `contain`, `inside`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `exp`.
+         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, `entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), `background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `exp`.
          */
         get: operations["getImage"];
         put?: never;
@@ -4953,8 +4953,34 @@ export interface components {
              * @enum {string}
              */
             f?: "webp" | "jpg" | "png" | "avif" | "auto";
+            /**
+             * @description What `fit=cover` keeps.
+             * @enum {string}
+             */
+            gravity?: "center" | "north" | "northeast" | "east" | "southeast" | "south" | "southwest" | "west" | "northwest" | "attention" | "entropy";
+            /**
+             * @description The part of the upright image that is shown, as left-top-width-height in pixels.
+             * @example 100-0-640-480
+             */
+            crop?: string;
+            /**
+             * @description The colour of margins and of what is transparent, as six hexadecimal digits.
+             * @example ffffff
+             */
+            background?: string;
             /** @description The quality, 1–100. */
             q?: number;
+            /** @description Pixels of the screen for each pixel of width and height, 1–4. */
+            dpr?: number;
+            /**
+             * @description Degrees by which it is turned clockwise.
+             * @enum {number}
+             */
+            rotate?: 0 | 90 | 180 | 270;
+            /** @description Sigma of a blur in pixels of the result, 0.3–100. */
+            blur?: number;
+            /** @description Sigma of a sharpening in pixels of the result, 0.3–10. */
+            sharpen?: number;
         };
         ConsoleLinksRequest: {
             /** @description The images to show. Default: `[]` */
