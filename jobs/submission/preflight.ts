@@ -4,6 +4,7 @@ import { type QueueName, queueOfSize } from '#domain/jobs/routing.ts';
 import { containerOf } from '#domain/media/containers.ts';
 import { withClusterProfiles } from '#domain/media/cluster-profiles.ts';
 import { chooseProfile, type MediaProfiles, type NamedProfile, profileDigest } from '#domain/media/profiles.ts';
+import { isNamedAsImage } from '#domain/media/image-names.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobDependencies } from '../dependencies.ts';
@@ -36,7 +37,8 @@ export async function preflight(
   const { source, config } = dependencies;
   const { preflight: look, makesStream } = jobTypes[job.type];
   if (look !== 'video') {
-    if (look === 'image' && !imageName.test(job.source)) await refuseNoImage(source, job.source);
+    // Its name is believed: reading each image would cost a third of its submission.
+    if (look === 'image' && !isNamedAsImage(job.source)) await refuseNoImage(source, job.source);
     return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null, pool: null };
   }
   const [info, profiles] = await Promise.all([
@@ -111,9 +113,6 @@ export async function preflightAgain(
     throw new KnownProblem('not_retryable', `The source ${details.join('; ')}.`, { cause: error });
   }
 }
-
-/** The ends of keys that are believed: reading each image would cost a third of its submission. */
-const imageName = /\.(?:jpe?g|png|webp|avif|gif|hei[cf]|tiff?|bmp|jp2|jxl)$/i;
 
 /** As many first bytes as `containerOf` looks at. */
 const headBytes = 1024;
