@@ -103,6 +103,7 @@ async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSi
     const components = await openComponents(config, { log, resources, signal });
     log.info({ mode: config.mode, version: programVersion() }, 'starting');
     warnOfStaleMasters(config, log);
+    warnOfUnsignedImages(config, log);
     await runComponents(components, { log, stopTimeoutMs, signal });
   } finally {
     await resources.closeAll(log);
@@ -115,6 +116,12 @@ function warnOfStaleMasters(config: Config | DeliveryConfig, log: Logger): void 
   const isDelivering = mode !== 'worker' && surfaces.has('delivery');
   if (isDelivering && revisionRetentionMs !== null && streamMutableCacheControl === null)
     log.warn({ revision_retention_ms: revisionRetentionMs }, 'streams in caches outlive their objects');
+}
+
+/** Whoever reaches this server sees every image whose key he guesses, in any size. */
+function warnOfUnsignedImages({ mode, surfaces, thumbUnsigned }: Config | DeliveryConfig, log: Logger): void {
+  if (mode !== 'worker' && surfaces.has('delivery') && thumbUnsigned === 'on')
+    log.warn('images are served without signatures');
 }
 
 interface Process {
@@ -149,6 +156,10 @@ async function openComponents(
     playbackDays: new PlaybackDayStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     media: resources.add('media bucket', openObjectStore(config.media), close),
+    imageSource:
+      config.imageSource === null
+        ? null
+        : resources.add('source bucket of images', openObjectStore(config.imageSource), close),
     windowCounter: resources.add('window counter', openWindowCounter(config, database), close),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),

@@ -17,6 +17,8 @@ export interface DeliveryDependencies {
     | 'keyTokenSecret'
     | 'thumbSecrets'
     | 'thumbPresets'
+    | 'thumbUnsigned'
+    | 'thumbSources'
     | 'streamSecrets'
     | 'keyRateLimitPerMinute'
     | 'deliveryCacheBytesMax'
@@ -29,6 +31,8 @@ export interface DeliveryDependencies {
   readonly deletedMedia: DeletedMediaStore;
   readonly playbacks: Pick<PlaybackStore, 'find' | 'all' | 'changed'>;
   readonly media: ObjectStore;
+  /** Sources that are shown as images; null where none are. */
+  readonly imageSource: ObjectStore | null;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;
   readonly log: Logger;

@@ -58,6 +58,7 @@ export async function openApiText(): Promise<string> {
       'source',
       'media',
       'uploads',
+      'imageSource',
       'deletedMedia',
       'playbacks',
       'playbackDays',

@@ -40,8 +40,8 @@ export class ThumbFastPath {
 
   /** Remembers an address that was answered with an image. */
   remember(url: string, variant: ThumbVariant, query: ThumbQuery): void {
-    // The format depends on the request too.
-    if (query.f === 'auto') return;
+    // The format depends on the request too, and a source may be written again.
+    if (query.f === 'auto' || query.from !== undefined) return;
     const headers = [...plainHeaders, 'content-type', storedContentType(`.${variant.format}`)];
     this.#addresses.set(url, { cacheKey: thumbCacheKey(variant), query, headers });
   }

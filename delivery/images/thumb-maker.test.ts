@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { KnownProblem } from '#domain/errors.ts';
 import { imageKey } from '#domain/media/object-keys.ts';
 import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb-variant.ts';
 import { ClientAddresses } from '#platform/http/client-addresses.ts';
@@ -22,10 +23,11 @@ interface Parts {
   readonly sizeBytes?: number;
   readonly make?: (variant: ThumbVariant) => Promise<Buffer>;
   readonly put?: (key: string) => Promise<void>;
+  readonly imageSource?: ObjectStore;
 }
 
 /** A bucket with every source and no cached image, and a processor of the test. */
-function makerOf({ sizeBytes = 10, make = async ({ width }) => Buffer.from(`${width}`), put }: Parts) {
+function makerOf({ sizeBytes = 10, make = async ({ width }) => Buffer.from(`${width}`), put, imageSource }: Parts) {
   const [stored, destroyed]: [string[], string[]] = [[], []];
   const media = {
     download: async (key: string): Promise<Download | null> => {
@@ -57,6 +59,7 @@ function makerOf({ sizeBytes = 10, make = async ({ width }) => Buffer.from(`${wi
     clients: new ClientAddresses([]),
     recent: new RecentClients(),
     media,
+    imageSource: imageSource ?? null,
     images,
     metrics,
     log: createLogger({ level: 'silent', name: 'test' }),
@@ -126,6 +129,53 @@ describe('ThumbMaker', () => {
     await expect.poll(() => stored).toEqual([thumbCacheKey(kept)]);
   });
 
+  /** A source bucket with one object, which is written again or deleted between a look and the read that follows. */
+  function changingSource() {
+    const state: { etag: string | null; next: string | null | undefined } = { etag: '"1"', next: undefined };
+    const bytes = Buffer.alloc(10);
+    const imageSource = {
+      head: async (key: string) => {
+        const { etag, next } = state;
+        if (next !== undefined) Object.assign(state, { etag: next, next: undefined });
+        return etag === null ? null : { key, etag, sizeBytes: bytes.length, lastModified: new Date(0) };
+      },
+      download: async (key: string, { ifMatch }: { ifMatch?: string }): Promise<Download | null> => {
+        if (state.etag === null) return null;
+        if (ifMatch !== state.etag) throw new KnownProblem('source_changed');
+        return {
+          info: { key, sizeBytes: bytes.length, etag: state.etag, lastModified: new Date(0) },
+          start: (receiver) => {
+            receiver.onPiece(ownPiece(bytes));
+            receiver.onEnd();
+          },
+          pause: () => undefined,
+          resume: () => undefined,
+          destroy: () => undefined,
+        };
+      },
+    } as unknown as ObjectStore;
+    return { state, imageSource };
+  }
+  const ofSource: ThumbVariant = { ...variantOf('a', 1), key: 'uploads/photo.jpg', isOfSource: true };
+
+  it('C20.21: a source that is written again between the look at it and its read is busy, and then the new one', async () => {
+    const { state, imageSource } = changingSource();
+    let made = 0;
+    const { maker, stored } = makerOf({ imageSource, make: async () => Buffer.from(`${(made += 1)}`) });
+    state.next = '"2"';
+    await expect(maker.get(ofSource, from('192.0.2.1'))).rejects.toMatchObject({ code: 'busy' });
+    // Another client asks for the same image at that instant.
+    const both = await Promise.all([maker.get(ofSource, from('192.0.2.1')), maker.get(ofSource, from('192.0.2.2'))]);
+    expect([both.map(({ bytes }) => bytes.toString()), made, stored]).toEqual([['1', '1'], 1, []]);
+  });
+
+  it('C20.21: a source that is deleted between the look at it and its read is missing', async () => {
+    const { state, imageSource } = changingSource();
+    const { maker } = makerOf({ imageSource });
+    state.next = null;
+    await expect(maker.get(ofSource, from('192.0.2.1'))).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   it('C20.12: images of one size differ in their ETag, and equal ones do not', async () => {
     const { maker } = makerOf({});
     const etags = [];
@@ -153,8 +203,9 @@ it.each([
   [{ exp: 999 }, 'public, max-age=0'],
   [{ exp: 998 }, null],
   [{ preset: 'card' }, 'public, max-age=300'],
+  [{ from: 'source' } as const, 'public, max-age=300'],
   [{ preset: 'card', exp: 2_000 }, 'public, max-age=300'],
   [{ preset: 'card', exp: 1_000 }, 'public, max-age=1'],
-])('C20.9, C20.18: the Cache-Control of an image with %j is %s in the second 999', (query, header) => {
+])('C20.9, C20.18, C20.21: the Cache-Control of an image with %j is %s in the second 999', (query, header) => {
   expect(thumbCacheControl(query, () => new Date(999_900))).toBe(header);
 });

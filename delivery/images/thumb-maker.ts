@@ -4,7 +4,12 @@ import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { folderOf } from '#domain/media/object-keys.ts';
-import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb-variant.ts';
+import {
+  sourceThumbCacheKey,
+  thumbCacheFolder,
+  thumbCacheKey,
+  type ThumbVariant,
+} from '#domain/playback/thumb-variant.ts';
 import { SharedCalls } from '#platform/concurrency/shared-calls.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import {
@@ -30,6 +35,15 @@ export interface Thumb {
   readonly etag: string;
 }
 
+interface ThumbWork {
+  readonly variant: ThumbVariant;
+  readonly cacheKey: string;
+  /** The version of a source; null for an object of the media bucket. */
+  readonly etag: string | null;
+}
+
+const missingMessage = 'The object that encoded_key names does not exist; take its key from the results of its job.';
+
 /** Where an image came from, for `svc_image_results_total`. */
 type ThumbOrigin = 'memory_hit' | 'bucket_hit' | 'processed';
 
@@ -41,6 +55,10 @@ interface FoundThumb {
 /** Less than the deletion of a media leaves between its request and the list of its objects. */
 const storeTimeoutMs = 4_000;
 
+/** How long a source is taken to be unchanged: one look a second at each, however many ask. */
+const sourceLookMs = 1_000;
+const sourceLooksMax = 10_000;
+
 /** Images of all clients that are looked for or made at once. */
 const underWayMax = 256;
 
@@ -48,6 +66,8 @@ interface ThumbMakerDependencies {
   readonly clients: ClientAddresses;
   readonly recent: RecentClients;
   readonly media: ObjectStore;
+  /** Null where no sources are shown. */
+  readonly imageSource: ObjectStore | null;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -57,7 +77,8 @@ interface ThumbMakerDependencies {
 
 /**
  * Makes variants of images, in three layers: memory, the media bucket (`cache/thumb/…`), processing. Concurrent
- * requests for a variant make it once. Objects below a revision never change, so nothing here expires.
+ * requests for a variant make it once. Objects below a revision never change, so nothing here expires. A source may be
+ * written again or deleted at any time, so it is looked at for each request, and its images are in memory alone.
  */
 export class ThumbMaker {
   readonly #dependencies: ThumbMakerDependencies;
@@ -68,6 +89,7 @@ export class ThumbMaker {
   });
   readonly #shares = new Shares(underWayMax);
   readonly #underWay = new SharedCalls<FoundThumb>();
+  readonly #sourceEtags = new LRUCache<string, Promise<string | null>>({ max: sourceLooksMax, ttl: sourceLookMs });
 
   constructor(dependencies: ThumbMakerDependencies) {
     this.#dependencies = dependencies;
@@ -75,13 +97,32 @@ export class ThumbMaker {
 
   /** @throws KnownProblem `not_found`, `invalid_request`, `unreadable_image`, `busy` */
   async get(variant: ThumbVariant, request: IncomingMessage): Promise<Thumb> {
-    const cacheKey = thumbCacheKey(variant);
+    const etag = variant.isOfSource === true ? await this.#etagOfSource(variant.key) : null;
+    const cacheKey = etag === null ? thumbCacheKey(variant) : sourceThumbCacheKey(variant, etag);
     const cached = this.cached(cacheKey);
     if (cached !== null) return cached;
     this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: 'miss' });
-    const { thumb, origin } = await this.#once(cacheKey, request, (client) => this.#find(variant, cacheKey, client));
+    const work = { variant, cacheKey, etag };
+    const { thumb, origin } = await this.#once(cacheKey, request, (client) =>
+      etag === null ? this.#find(work, client) : this.#make(work, client),
+    );
     this.#dependencies.metrics.imageResults.inc({ result: origin });
     return thumb;
+  }
+
+  /** @throws KnownProblem `not_found` where there is no such source */
+  async #etagOfSource(key: string): Promise<string> {
+    let looking = this.#sourceEtags.get(key);
+    if (looking === undefined) {
+      const head = this.#dependencies.imageSource?.head(key, undefined, { attemptsMax: 1 });
+      looking = (head ?? Promise.resolve(null)).then((info) => info?.etag ?? null);
+      this.#sourceEtags.set(key, looking);
+      // Whoever asks next looks again.
+      looking.catch(() => this.#sourceEtags.delete(key));
+    }
+    const etag = await looking;
+    if (etag === null) throw new KnownProblem('not_found', missingMessage);
+    return etag;
   }
 
   /** Drops the images of deleted media from memory. */
@@ -109,21 +150,32 @@ export class ThumbMaker {
     });
   }
 
-  async #find(variant: ThumbVariant, cacheKey: string, client: string): Promise<FoundThumb> {
+  async #find(work: ThumbWork, client: string): Promise<FoundThumb> {
+    const { cacheKey } = work;
     const stored = await this.#readStored(cacheKey);
     this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
-    const thumb = thumbOf(stored ?? (await this.#process(variant, client)));
+    if (stored === null) {
+      const made = await this.#make(work, client);
+      void this.#store(cacheKey, made.thumb.bytes);
+      return made;
+    }
+    const thumb = thumbOf(stored);
     this.#memory.set(cacheKey, thumb);
-    if (stored === null) void this.#store(cacheKey, thumb.bytes);
-    return { thumb, origin: stored === null ? 'processed' : 'bucket_hit' };
+    return { thumb, origin: 'bucket_hit' };
   }
 
-  async #process(variant: ThumbVariant, client: string): Promise<Buffer> {
-    const { images, recent } = this.#dependencies;
+  async #make(work: ThumbWork, client: string): Promise<FoundThumb> {
+    const thumb = thumbOf(await this.#process(work, client));
+    this.#memory.set(work.cacheKey, thumb);
+    return { thumb, origin: 'processed' };
+  }
+
+  async #process({ variant, etag }: ThumbWork, client: string): Promise<Buffer> {
+    const { images, recent, media, imageSource } = this.#dependencies;
     let source: readonly Piece[] = [];
     const readSource = async () => {
-      const found = await this.#read(variant.key);
-      if (found === null) throw new KnownProblem('not_found', 'The object that encoded_key names does not exist.');
+      const found = await readImage(etag === null ? media : (imageSource ?? media), variant.key, etag);
+      if (found === null) throw new KnownProblem('not_found', missingMessage);
       source = found;
       return found.map(({ bytes }) => bytes);
     };
@@ -131,6 +183,7 @@ export class ThumbMaker {
     try {
       return await images.make(readSource, variant, { client, hasOthers });
     } catch (error) {
+      if (isChanged(error)) this.#sourceEtags.delete(variant.key);
       throw problemOf(error);
     } finally {
       for (const piece of source) piece.release();
@@ -138,20 +191,11 @@ export class ThumbMaker {
   }
 
   async #readStored(cacheKey: string): Promise<Buffer | null> {
-    const pieces = await this.#read(cacheKey);
+    const pieces = await readImage(this.#dependencies.media, cacheKey, null);
     if (pieces === null) return null;
     const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
     for (const piece of pieces) piece.release();
     return bytes;
-  }
-
-  /** An object in pieces, which the caller releases. */
-  async #read(key: string): Promise<readonly Piece[] | null> {
-    const download = await this.#dependencies.media.download(key);
-    if (download === null) return null;
-    if (download.info.sizeBytes <= sourceBytesMax) return readPieces(download);
-    download.destroy();
-    throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
   }
 
   /**
@@ -172,10 +216,26 @@ export class ThumbMaker {
   }
 }
 
+/** An object in pieces, which the caller releases; of a source the version that was looked at. */
+async function readImage(store: ObjectStore, key: string, etag: string | null): Promise<readonly Piece[] | null> {
+  const download = await store.download(key, etag === null ? {} : { ifMatch: etag });
+  if (download === null) return null;
+  if (download.info.sizeBytes <= sourceBytesMax) return readPieces(download);
+  download.destroy();
+  const limit = `${sourceBytesMax / 1024 ** 2} MiB`;
+  throw new KnownProblem('unreadable_image', `The object is too large for an image; it may have ${limit}.`);
+}
+
+/** Whether a source was written again since it was looked at. */
+function isChanged(error: unknown): boolean {
+  return isJobProblem(error) && error.code === 'source_changed';
+}
+
 /** What a client is told of an image that was not made. */
 function problemOf(error: unknown): unknown {
   if (error instanceof ImageRefused) return new KnownProblem('unreadable_image', undefined, { cause: error });
   if (error instanceof ImagesBusy) return new KnownProblem('busy', undefined, { cause: error });
+  if (isChanged(error)) return new KnownProblem('busy', undefined, { cause: error });
   if (!(error instanceof ImageOperationRefused)) return error;
   const fault = { pointer: `/${error.operation}`, code: 'invalid_value', detail: error.message };
   return new KnownProblem('invalid_request', undefined, { faults: [fault], cause: error });

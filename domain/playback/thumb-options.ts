@@ -82,6 +82,10 @@ export const thumbOptionsShape = {
   rotate: turn.optional().describe('Degrees by which it is turned clockwise.'),
   blur: blur.number.optional().describe('Sigma of a blur in pixels of the result, 0.3–100.'),
   sharpen: sharpen.number.optional().describe('Sigma of a sharpening in pixels of the result, 0.3–10.'),
+  preset: presetText
+    .optional()
+    .describe('The name of a preset of the server, for options that are not given.')
+    .meta({ examples: ['card'] }),
 };
 
 const writtenOptions = z.strictObject({
@@ -104,6 +108,8 @@ const writtenOptions = z.strictObject({
 export const thumbQuerySchema = writtenOptions
   .extend({
     preset: presetText.optional(),
+    /** Where the key is; without it in the media bucket. */
+    from: z.enum(['source']).optional(),
     /** Unix seconds; once it is past the address answers 403. */
     exp: numberFrom(0, 999_999_999_999_999, 'whole').written.optional(),
   })

@@ -34,6 +34,8 @@ export interface ThumbVariant {
   readonly format: ThumbFormat;
   readonly quality: number;
   readonly operations: ThumbOperations;
+  /** The key is one of the source bucket. */
+  readonly isOfSource?: true;
 }
 
 /** The qualities of stored outputs; PNG's number is a compression effort. */
@@ -56,6 +58,7 @@ export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): 
     format,
     quality: query.q ?? qualityOf[format],
     operations: operationsOf(query),
+    ...(query.from === 'source' ? { isOfSource: true } : {}),
   };
 }
 
@@ -95,10 +98,22 @@ export function thumbCacheFolder(hash: string): string {
 }
 
 /** The key of a variant in the media bucket, in the folder of its media, so that it is deleted with it. */
-export function thumbCacheKey({ key, width, height, fit, format, quality, operations }: ThumbVariant): string {
+export function thumbCacheKey(variant: ThumbVariant): string {
+  return `${thumbCacheFolder(hashOfKey(variant.key))}${digestOf('thumb/v1', variant)}.${variant.format}`;
+}
+
+/**
+ * The key of a variant of a source in memory, which nothing of the media bucket has.
+ *
+ * @param etag the source's: it may be written again under its key
+ */
+export function sourceThumbCacheKey(variant: ThumbVariant, etag: string): string {
+  return `source/${digestOf(`source/${etag}`, variant)}.${variant.format}`;
+}
+
+function digestOf(of: string, { key, width, height, fit, format, quality, operations }: ThumbVariant): string {
   // Without operations the list is the one of versions that had none, whose images stay valid.
   const made = Object.keys(operations).length === 0 ? [] : [operations];
-  const list = ['thumb/v1', key, width, height, fit, format, quality, ...made];
-  const name = createHash('sha256').update(JSON.stringify(list)).digest('hex');
-  return `${thumbCacheFolder(hashOfKey(key))}${name}.${format}`;
+  const list = [of, key, width, height, fit, format, quality, ...made];
+  return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }

@@ -8,7 +8,8 @@ const nowSec = 1_700_000_000;
 
 type Query = Readonly<Record<string, string | number>>;
 
-const read = (path: string, secrets = [secret]) => readThumb(path, { secrets, presets: new Map() }, nowSec);
+const read = (path: string, secrets = [secret]) =>
+  readThumb(path, { secrets, presets: new Map(), isUnsigned: false, sourcePrefix: null }, nowSec);
 
 describe('the address of a signed image', () => {
   it('C20.2: an image address has the documented form, so other languages can make it', () => {
@@ -163,6 +164,75 @@ describe('the address of a signed image', () => {
   ])('C20.3: the address of an image may have the options %j and not %j, though it is signed', (taken, refused) => {
     expect(read(signThumbPath(key, taken, secret))).toEqual({ kind: 'valid', key, query: taken });
     expect(read(signThumbPath(key, refused, secret))).toMatchObject({ kind: 'invalid' });
+  });
+});
+
+describe('an address without a signature', () => {
+  const settings = { secrets: [secret], presets: new Map(), isUnsigned: true, sourcePrefix: null };
+  const readUnsigned = (path: string) => readThumb(`/thumb/unsigned/${path}`, settings, nowSec);
+
+  it('C20.20: is refused unless the server takes such addresses', () => {
+    expect(read(`/thumb/unsigned/${key}`)).toEqual({ kind: 'unsigned' });
+    expect(readUnsigned(key)).toEqual({ kind: 'valid', key, query: {} });
+  });
+
+  it('C20.20: has its key as it is, escaped or encoded, and its query in any order', () => {
+    for (const written of [key, key.replace('/thumb.', '%2Fthumb%2E'), Buffer.from(key).toString('base64url')])
+      expect(readUnsigned(`${written}?w=200&f=png`)).toEqual({ kind: 'valid', key, query: { w: 200, f: 'png' } });
+  });
+
+  it.each([
+    [`${key}?w=0`, 'invalid'],
+    [`${key}?w=1&w=2`, 'invalid'],
+    [`${key}?exp=${nowSec - 1}`, 'expired'],
+    ['images/ab/../secret.png', 'not_an_image'],
+    ['images/ab/%2e%2e/secret.png', 'not_an_image'],
+    ['images/ab/%ff.png', 'not_an_image'],
+    ['images/ab/%', 'not_an_image'],
+    ['', 'not_an_image'],
+  ])('C20.20: leads to no more than a signed one: %s is %s', (path, kind) => {
+    expect(readUnsigned(path)).toMatchObject({ kind });
+  });
+
+  it('C20.20: signed addresses hold on such a server too, and forged ones do not', () => {
+    const path = signThumbPath(key, { w: 9 }, secret);
+    expect(readThumb(path, settings, nowSec)).toMatchObject({ kind: 'valid' });
+    expect(readThumb(path.replace('w=9', 'w=8'), settings, nowSec)).toEqual({ kind: 'forbidden' });
+  });
+});
+
+describe('an image of a source', () => {
+  const readSource = (source: string, sourcePrefix: string | null = 'uploads/') => {
+    const settings = { secrets: [secret], presets: new Map(), isUnsigned: false, sourcePrefix };
+    return readThumb(signThumbPath(source, { from: 'source', w: 9 }, secret), settings, nowSec);
+  };
+
+  it('C20.21: is shown below the prefix alone, and where sources are shown at all', () => {
+    const source = 'uploads/Été/photo 1.JPEG';
+    expect(readSource(source)).toEqual({ kind: 'valid', key: source, query: { from: 'source', w: 9 } });
+    expect(readSource('photo.heic', '')).toMatchObject({ kind: 'valid' });
+    expect(readSource('photo.heic')).toEqual({ kind: 'not_a_source', prefix: 'uploads/' });
+    expect(readSource(source, null)).toEqual({ kind: 'not_a_source', prefix: null });
+  });
+
+  it.each([
+    'uploads/film.mp4',
+    'uploads/film.mov',
+    'uploads/photo.svg',
+    'uploads/photo.jpg.exe',
+    'uploads/photo',
+    'uploads/../private/photo.jpg',
+    'uploads/./photo.jpg',
+    '/uploads/photo.jpg',
+    'uploads/a\0.jpg',
+    'uploadsx/photo.jpg',
+    `uploads/${'x'.repeat(1100)}.jpg`,
+  ])('C20.21: is not read for the key %s', (source) => {
+    expect(readSource(source)).toEqual({ kind: 'not_a_source', prefix: 'uploads/' });
+  });
+
+  it('C20.21: an image of the media bucket is not one of a source', () => {
+    expect(read(signThumbPath('uploads/photo.jpg', {}, secret))).toEqual({ kind: 'not_an_image' });
   });
 });
 

@@ -71,6 +71,29 @@ describe('a whole configuration', () => {
     });
   });
 
+  it('C20.20: images without signatures are refused in production, and where strangers reach them', () => {
+    const [production, open] = [
+      'THUMB_UNSIGNED: expected off where NODE_ENV is production',
+      'THUMB_UNSIGNED: expected off where BASE_URL is a public address',
+    ];
+    const unsigned = { ...whole, THUMB_UNSIGNED: 'on' };
+    expect(faultsOf({ ...unsigned, NODE_ENV: 'production' })).toEqual([production, open]);
+    expect(faultsOf({ ...unsigned, BASE_URL: 'http://localhost:3000', NODE_ENV: 'production' })).toEqual([production]);
+    expect(faultsOf(unsigned)).toEqual([open]);
+    expect(load({ ...unsigned, BASE_URL: 'http://localhost:3000' }).thumbUnsigned).toBe('on');
+    expect(load(whole).thumbUnsigned).toBe('off');
+  });
+
+  it('C20.21: a server of delivery alone opens the source bucket where it shows sources, and only there', () => {
+    const delivery = { ...whole, MODE: 'server', SERVER_SURFACES: 'delivery' };
+    const shown = { ...delivery, THUMB_SOURCES: 'uploads/' };
+    expect(load(delivery)).toMatchObject({ source: null, imageSource: null, thumbSources: null });
+    expect(load(shown)).toMatchObject({ source: null, imageSource: { bucket: 'sources' }, thumbSources: 'uploads/' });
+    expect(faultsOf({ ...shown, SOURCE_BUCKET: '' })).toEqual(['SOURCE_BUCKET: is required']);
+    expect(load({ ...whole, THUMB_SOURCES: 'all' }).imageSource).toMatchObject({ bucket: 'sources' });
+    expect(load(whole).imageSource).toBeNull();
+  });
+
   it('an empty variable counts as one that is not set', () => {
     const config = load({ ...whole, OTEL_EXPORTER_OTLP_ENDPOINT: '', PORT: '', THUMB_SECRET: '' });
     expect(config).toMatchObject({ otlpEndpoint: null, port: 3000, thumbSecrets: [] });

@@ -3,6 +3,7 @@ import { type ImportSettings, parseImportSettings } from './import-settings.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { type MisspeltVariable, misspeltVariables } from './misspelt.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
+import { faultsOfUnsigned } from './thumb-settings.ts';
 import { parseUploadSettings, type UploadSettings } from './upload-settings.ts';
 import { type Environment, missingVariables, readVariables, type Role, type Values } from './variable.ts';
 import { configVariables, modes, type RedisUrl, secretVariables, sections } from './variables.ts';
@@ -22,6 +23,8 @@ export interface Config extends ConfigValues {
   readonly redis: RedisUrl;
   readonly source: StorageSettings;
   readonly media: StorageSettings;
+  /** The bucket of the sources that delivery shows as images; null where it shows none. */
+  readonly imageSource: StorageSettings | null;
   /** Null where no uploads are accepted. */
   readonly uploads: UploadSettings | null;
   /** Null where no imports are accepted. */
@@ -56,7 +59,9 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const read = readVariables(configVariables, { ...env, ...flags.variables });
   const roles = rolesOf(read.values);
   const isDeliveryAlone = roles !== null && !roles.has('api') && !roles.has('worker');
+  const showsSources = roles?.has('delivery') === true && typeof read.values.thumbSources === 'string';
   const source = isDeliveryAlone ? { settings: null } : parseStorageSettings(env, 'SOURCE');
+  const imageSource = showsSources ? parseStorageSettings(env, 'SOURCE') : { settings: null };
   const media = parseStorageSettings(env, 'MEDIA');
   const uploads =
     'settings' in source && source.settings !== null ? parseUploadSettings(env, source.settings) : { uploads: null };
@@ -68,12 +73,15 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...flags.faults,
     ...read.faults,
     ...missingVariables(configVariables, env, roles),
-    ...[source, media, uploads, imports].flatMap((part) => ('faults' in part ? part.faults : [])),
+    ...[isDeliveryAlone ? imageSource : source, media, uploads, imports].flatMap((part) =>
+      'faults' in part ? part.faults : [],
+    ),
     ...kubernetes.faults,
     ...equalSecrets(read.values),
+    ...faultsOfUnsigned(read.values, env),
   ];
   const misspelt = misspeltVariables(env, knownNames);
-  if (faults.length > 0 || !('settings' in source) || !('settings' in media))
+  if (faults.length > 0 || !('settings' in source) || !('settings' in imageSource) || !('settings' in media))
     return { faults: faults.map((each) => withMisspelt(each, misspelt)) };
   if (!('uploads' in uploads) || !('imports' in imports)) return { faults };
   const hasKeys = {
@@ -89,6 +97,7 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...(read.values as ConfigValues),
     ...kubernetesRead,
     source: source.settings,
+    imageSource: imageSource.settings,
     uploads: uploads.uploads,
     imports: imports.imports,
     media: roles?.has('worker') === true ? media.settings : withoutWork(media.settings),

@@ -6,7 +6,7 @@ import { kubernetesVariables } from './kubernetes-variables.ts';
 import { eventRulesValue } from './event-rules.ts';
 import { importVariables } from './import-settings.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
-import { thumbPresetsValue } from './thumb-settings.ts';
+import { thumbPresetsValue, thumbSourcesValue } from './thumb-settings.ts';
 import { mediaVariables, storageVariables } from './storage-settings.ts';
 import { uploadVariables } from './upload-settings.ts';
 import {
@@ -168,6 +168,15 @@ const serverVariables = {
     defaultDoc: 'none',
     absent: () => new Map(),
     doc: 'Options of images under one name, `card=w:320,h:180,fit:cover;hero=w:1280`; an address has `preset=card`.',
+  }),
+  thumbSources: forDelivery('THUMB_SOURCES', thumbSourcesValue, {
+    defaultDoc: 'off',
+    absent: nothing,
+    doc: 'Sources that are shown as images (`from=source`): those below a prefix such as `uploads/`, or `all`. Delivery then reads the source bucket.',
+  }),
+  thumbUnsigned: forDelivery('THUMB_UNSIGNED', wordValue(['off', 'on']), {
+    default: 'off',
+    doc: '`on`, for development: images at `/thumb/unsigned/{key}` need no signature; refused where `NODE_ENV` is `production` or `BASE_URL` is public.',
   }),
   streamMutableCacheControl: forDelivery('STREAM_MUTABLE_CACHE_CONTROL', headerValue, {
     absent: () => null,

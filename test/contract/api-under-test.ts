@@ -95,6 +95,7 @@ export async function startApi(
   // One of its own: windows and tickets of other tests would count here, and this one may be stopped.
   const redis = inject('redis') ? await startRedis() : null;
   const redisUrl = redis === null ? null : ((await detours.redis?.(redis.url)) ?? redis.url);
+  const source = openObjectStore(await newStorage(folder, 'source'));
   const d: ServiceDependencies = {
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
@@ -110,7 +111,8 @@ export async function startApi(
     queue:
       redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),
     windowCounter: redisUrl === null ? openTableWindowCounter(database) : openRedisWindowCounter({ url: redisUrl }),
-    source: openObjectStore(await newStorage(folder, 'source')),
+    source,
+    imageSource: source,
     media: openObjectStore(await newStorage(folder, 'media')),
     uploads: null,
     database,
@@ -147,6 +149,8 @@ function defaultConfig(): ServiceDependencies['config'] {
     keyTokenSecret,
     thumbSecrets: [],
     thumbPresets: new Map(),
+    thumbUnsigned: 'off',
+    thumbSources: null,
     streamSecrets: [],
     purgeHookUrl: null,
     mediaProfiles: builtInMediaProfiles,

@@ -126,9 +126,15 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     const [unsorted, missing] = ['w=10&f=webp', 'images/ab/nothing/0123456789abcdef/none.jpg'];
     const signature = createHmac('sha256', secret).update(`/${encodedKey}?${unsorted}`).digest('base64url');
     const details = [
-      [sign(photo, { w: 10 }).replace('w=10', 'w=11'), 'The signature does not hold for this address.'],
-      [sign(photo, { exp: 1_000_000_000 }), 'The address expired at 2001-09-09T01:46:40.000Z.'],
-      [sign(missing), 'The object that encoded_key names does not exist.'],
+      [
+        sign(photo, { w: 10 }).replace('w=10', 'w=11'),
+        'The signature does not hold for this address; sign its key and its whole query with THUMB_SECRET.',
+      ],
+      [
+        sign(photo, { exp: 1_000_000_000 }),
+        'The address expired at 2001-09-09T01:46:40.000Z; sign it with a later exp.',
+      ],
+      [sign(missing), 'The object that encoded_key names does not exist; take its key from the results of its job.'],
       [
         `/thumb/${signature}/${encodedKey}?${unsorted}`,
         'The signature covers the query as it is written; sign its names in alphabetical order.',

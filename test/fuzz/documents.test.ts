@@ -265,7 +265,7 @@ describe('tokens, signatures and cursors', () => {
     ([prefix, name]) => `${prefix}${name.replaceAll(/[/.]/g, '_')}.png`,
   );
   const query = record({ w: integer({ min: 1, max: 4096 }), q: integer({ min: 1, max: 100 }) }, { requiredKeys: [] });
-  const settings = { secrets: [secret], presets: new Map() };
+  const settings = { secrets: [secret], presets: new Map(), isUnsigned: false, sourcePrefix: null };
   fuzz('a signed image address is read as it was signed', { of: tuple(key, query) }, ([name, asked]) => {
     const path = signThumbPath(name, asked, secret);
     expect(readThumb(path, settings, 0)).toEqual({ kind: 'valid', key: name, query: asked });

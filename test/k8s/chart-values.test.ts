@@ -74,6 +74,17 @@ test('each secret is read from the Secret and key of the values, or from what wa
   expect(objectOf(manifests, 'Secret', 'reelwright-secrets')['stringData']).toEqual({ REDIS_URL: 'redis://redis' });
 });
 
+test('C20.21: delivery gets the source bucket and its credentials where it shows sources as images', async () => {
+  const manifests = await renderChart({ ...everything, config: { ...everything.config, THUMB_SOURCES: 'uploads/' } });
+  const { SOURCE_BUCKET: bucket } = dataOf(manifests, 'api');
+  expect(dataOf(manifests, 'delivery')).toMatchObject({ THUMB_SOURCES: 'uploads/', SOURCE_BUCKET: bucket });
+  expect(secretsOf(manifests, 'delivery')).toMatchObject({
+    SOURCE_S3_ACCESS_KEY_ID: 'reelwright-source-storage SOURCE_S3_ACCESS_KEY_ID optional',
+    SOURCE_S3_SECRET_ACCESS_KEY: 'reelwright-source-storage SOURCE_S3_SECRET_ACCESS_KEY optional',
+  });
+  expect(dataOf(full, 'delivery')).not.toHaveProperty('SOURCE_BUCKET');
+});
+
 const storageSecretsOf = (manifests: readonly Manifest[]) =>
   manifests
     .filter(({ kind, metadata }) => kind === 'Secret' && metadata.name.endsWith('-storage'))

@@ -951,7 +951,7 @@ export interface paths {
         };
         /**
          * Get an image of a media, resized
-         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, `entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), `background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `exp`.
+         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, `entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), `background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `from` (`source`), `exp`.
          */
         get: operations["getImage"];
         put?: never;
@@ -4981,6 +4981,11 @@ export interface components {
             blur?: number;
             /** @description Sigma of a sharpening in pixels of the result, 0.3–10. */
             sharpen?: number;
+            /**
+             * @description The name of a preset of the server, for options that are not given.
+             * @example card
+             */
+            preset?: string;
         };
         ConsoleLinksRequest: {
             /** @description The images to show. Default: `[]` */
@@ -10715,7 +10720,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The credential does not allow this. */
+            /** @description `forbidden`: The credential does not allow this. `not_configured`: This service is not configured for this. */
             403: {
                 headers: {
                     [name: string]: unknown;
