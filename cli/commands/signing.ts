@@ -9,7 +9,6 @@ import {
   playerUrl,
   signedStreamUrl,
   streamTicket,
-  type ThumbQuery,
   thumbUrl,
   verifyWebhook,
 } from '../../clients/typescript/src/server.ts';
@@ -20,6 +19,7 @@ import { readScope } from '#domain/playback/ticket-scope.ts';
 import type { Command, Context, OptionRow } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { findServer, mediaUrlOf, type Server } from '../settings.ts';
+import { imageOptions, imageQuery } from './image-query.ts';
 
 // The commands that sign or verify. Secrets come from the environment or the configuration file.
 
@@ -203,11 +203,7 @@ const thumb: Command = {
   doc: 'Prints the signed address of an image by its object key.',
   example: 'thumb-url images/9e/photo-1/daf4f904f14ca0cd/thumb.webp --width 320 --format auto',
   options: {
-    width: { value: 'PIXELS', doc: 'from 1 to 4096' },
-    height: { value: 'PIXELS', doc: 'from 1 to 4096' },
-    fit: { value: 'FIT', doc: 'cover, contain or inside' },
-    format: { value: 'FORMAT', short: 'f', doc: 'webp, jpg, png, avif or auto' },
-    quality: { value: 'N', doc: 'from 1 to 100' },
+    ...imageOptions,
     'expires-in': { value: 'SECONDS', doc: 'how long it is valid; without it for ever' },
   },
   run: async (context) => {
@@ -216,15 +212,7 @@ const thumb: Command = {
     const server = await settings(context);
     const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret } = server;
     const expiresInSec = options.whole('expires-in', 1, secondsMax);
-    const query = {
-      w: options.whole('width', 1, 4096),
-      h: options.whole('height', 1, 4096),
-      fit: options.word('fit', ['cover', 'contain', 'inside']),
-      f: options.word('format', ['webp', 'jpg', 'png', 'avif', 'auto']),
-      q: options.whole('quality', 1, 100),
-      exp: expiresInSec === undefined ? undefined : Math.floor(Date.now() / 1000) + expiresInSec,
-    };
-    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as ThumbQuery;
+    const given = imageQuery(options, expiresInSec);
     if (thumbSecret === undefined && keyTokenSecret === undefined) {
       const url = `${mediaUrlOf(server)}${await imagePathByService(context, { key, ...given })}`;
       return output.result({ key, url }, url);

@@ -203,8 +203,11 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const thumb = await jsonOf(['thumb-url', results.key, '--width', '8', '-f', 'png', '--expires-in', '60'], 0, env);
     const answer = await fetch(thumb.url);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
-    const ofService = await jsonOf(['thumb-url', results.key, '--width', '8']);
+    const square = ['--width', '8', '--height', '8', '--fit', 'cover', '--gravity', 'attention', '--dpr', '1.5'];
+    const ofService = await jsonOf(['thumb-url', results.key, ...square]);
     expect((await fetch(ofService.url)).status).toBe(200);
+    const wrong = await errorOf(['thumb-url', results.key, '--width', '0', '--blur', '1000'], env);
+    expect(wrong).toMatchObject({ exit: 2, code: 'usage' });
     const ticket = await jsonOf(['ticket', 'cli-video', '--scope', '720p~sid-a1'], 0, {
       STREAM_SECRET: secrets.STREAM_SECRET,
     });

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from reelwright import ReelwrightError, playback_token, thumb_url, verify_webhook
+from reelwright import ReelwrightError, playback_token, thumb_srcset, thumb_url, verify_webhook
 from reelwright._source import Source
 from reelwright.errors import error_of, unreachable
 
@@ -71,6 +71,34 @@ class SigningTest(unittest.TestCase):
         self.assertLessEqual(abs(until - time.time() - 3600), 2)
         with self.assertRaisesRegex(ValueError, "thumb_secret"):
             thumb_url("images/a.webp")
+
+
+    def test_a_srcset_is_the_one_of_the_typescript_client(self) -> None:
+        secret, key = "a secret of at least sixteen bytes", "images/ab/p/0123456789abcdef/t.webp"
+        by_widths = thumb_srcset(
+            key,
+            {"w": 300, "h": 201, "fit": "cover", "gravity": "attention"},
+            widths=[150, 450],
+            thumb_secret=secret,
+            base_url="https://m.test/",
+        )
+        encoded = "aW1hZ2VzL2FiL3AvMDEyMzQ1Njc4OWFiY2RlZi90LndlYnA"
+        self.assertEqual(
+            by_widths,
+            f"https://m.test/thumb/_gg3ydM5_fyT9HrqwwDSvF-EQK3oL03vXeSwTFoFFkA/{encoded}"
+            "?fit=cover&gravity=attention&h=101&w=150 150w, "
+            f"https://m.test/thumb/JuTQnWz99MMoSOzN3vF6fS7P_1gmvKQf0lp9DSKxksE/{encoded}"
+            "?fit=cover&gravity=attention&h=302&w=450 450w",
+        )
+        by_densities = thumb_srcset(key, {"w": 300}, densities=[1.0, 1.5], thumb_secret=secret)
+        self.assertEqual(
+            by_densities,
+            f"/thumb/roFKBIDhHYdEzSc8thioMHb82EfGWJF_hGua_CgH8n0/{encoded}?dpr=1&w=300 1x, "
+            f"/thumb/vwNwZBMbb1Y_J6gyLHx8aPVz4aNOV5B1TDzG2xKTfcg/{encoded}?dpr=1.5&w=300 1.5x",
+        )
+        for sizes in ({}, {"widths": [1], "densities": [1]}):
+            with self.assertRaisesRegex(ValueError, "densities"):
+                thumb_srcset(key, thumb_secret=secret, **sizes)
 
 
 class SourceTest(unittest.TestCase):

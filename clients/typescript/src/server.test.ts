@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, expect, it, vi } from 'vitest';
-import { verifyWebhook } from './server.ts';
+import { thumbSrcset, verifyWebhook } from './server.ts';
 
 // Against the service itself: test/contract/sdk.test.ts.
 
@@ -64,4 +64,23 @@ it('a signature is compared to its end, wherever it differs', async () => {
   };
   const [early, late] = [await looksAt(genuine.replace('v', 'w')), await looksAt(`${genuine.slice(0, -1)}_`)];
   expect([early === late, early >= 2 * genuine.length]).toEqual([true, true]);
+});
+
+// The same as in clients/python/tests/test_values.py.
+it('a srcset has an address for each width with its height, or for each density', async () => {
+  const [thumbSecret, key] = ['a secret of at least sixteen bytes', 'images/ab/p/0123456789abcdef/t.webp'];
+  const encoded = 'aW1hZ2VzL2FiL3AvMDEyMzQ1Njc4OWFiY2RlZi90LndlYnA';
+  const shape = { w: 300, h: 201, fit: 'cover', gravity: 'attention' } as const;
+  expect(await thumbSrcset(key, shape, { thumbSecret, baseUrl: 'https://m.test/', widths: [150, 450] })).toBe(
+    [
+      `https://m.test/thumb/_gg3ydM5_fyT9HrqwwDSvF-EQK3oL03vXeSwTFoFFkA/${encoded}?fit=cover&gravity=attention&h=101&w=150 150w`,
+      `https://m.test/thumb/JuTQnWz99MMoSOzN3vF6fS7P_1gmvKQf0lp9DSKxksE/${encoded}?fit=cover&gravity=attention&h=302&w=450 450w`,
+    ].join(', '),
+  );
+  expect(await thumbSrcset(key, { w: 300 }, { thumbSecret, densities: [1, 1.5] })).toBe(
+    [
+      `/thumb/roFKBIDhHYdEzSc8thioMHb82EfGWJF_hGua_CgH8n0/${encoded}?dpr=1&w=300 1x`,
+      `/thumb/vwNwZBMbb1Y_J6gyLHx8aPVz4aNOV5B1TDzG2xKTfcg/${encoded}?dpr=1.5&w=300 1.5x`,
+    ].join(', '),
+  );
 });

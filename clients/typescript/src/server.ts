@@ -49,13 +49,44 @@ export interface ThumbQuery {
   /** Pixels, 1–4096. */
   readonly w?: number;
   readonly h?: number;
+  /** 1–4: multiplies `w` and `h`. */
+  readonly dpr?: number;
   readonly fit?: 'cover' | 'contain' | 'inside';
+  /** What `fit: 'cover'` keeps. */
+  readonly gravity?: ThumbGravity;
+  /** Degrees clockwise. */
+  readonly rotate?: 0 | 90 | 180 | 270;
+  /** `left-top-width-height` in pixels of the turned image: `100-0-640-480`. */
+  readonly crop?: string;
+  /** Sigma in pixels of the result, 0.3–100. */
+  readonly blur?: number;
+  /** Sigma in pixels of the result, 0.3–10. */
+  readonly sharpen?: number;
+  /** `rrggbb`: the colour of margins and of what is transparent. */
+  readonly background?: string;
   readonly f?: 'webp' | 'jpg' | 'png' | 'avif' | 'auto';
   /** Quality, 1–100. */
   readonly q?: number;
+  /** A name of `THUMB_PRESETS`. */
+  readonly preset?: string;
+  /** The key is one of the source bucket, where `THUMB_SOURCES` allows it. */
+  readonly from?: 'source';
   /** Unix seconds from which on the address is refused. */
   readonly exp?: number;
 }
+
+export type ThumbGravity =
+  | 'center'
+  | 'north'
+  | 'northeast'
+  | 'east'
+  | 'southeast'
+  | 'south'
+  | 'southwest'
+  | 'west'
+  | 'northwest'
+  | 'attention'
+  | 'entropy';
 
 /** `THUMB_SECRET`, or, where the service has none, the `KEY_TOKEN_SECRET` that it is derived from. */
 export type ThumbSecret = { readonly thumbSecret: string } | { readonly keyTokenSecret: string };
@@ -74,6 +105,35 @@ export async function thumbUrl(
   const path = search.size === 0 ? `/${encoded}` : `/${encoded}?${search.toString()}`;
   const signature = base64url(await hmac(encoder.encode(secret), path));
   return `${options.baseUrl?.replace(/\/+$/, '') ?? ''}/thumb/${signature}${path}`;
+}
+
+/** The widths of `srcset`, for images whose size follows the page, or the densities, for those of one size. */
+export type ThumbSizes = { readonly widths: readonly number[] } | { readonly densities: readonly number[] };
+
+/**
+ * The `srcset` of an image: `… 320w, … 640w` by widths, `… 1x, … 2x` by densities, which need `w` or `h`. A height that
+ * `query` has is of its width, and grows with it.
+ */
+export async function thumbSrcset(
+  key: string,
+  query: ThumbQuery,
+  options: ThumbSecret & { readonly baseUrl?: string } & ThumbSizes,
+): Promise<string> {
+  const secret = 'thumbSecret' in options ? options.thumbSecret : await derivedThumbSecret(options.keyTokenSecret);
+  const { w, h } = query;
+  const sizes =
+    'widths' in options
+      ? options.widths.map((width) => ({
+          name: `${width}w`,
+          size: { w: width, ...(w === undefined || h === undefined ? {} : { h: Math.floor((h * width) / w + 0.5) }) },
+        }))
+      : options.densities.map((dpr) => ({ name: `${dpr}x`, size: { dpr } }));
+  const { baseUrl = '' } = options;
+  const addresses = sizes.map(async ({ name, size }) => {
+    const url = await thumbUrl(key, { ...query, ...size }, { thumbSecret: secret, baseUrl });
+    return `${url} ${name}`;
+  });
+  return (await Promise.all(addresses)).join(', ');
 }
 
 /** HKDF-SHA256 without salt, in hex. */

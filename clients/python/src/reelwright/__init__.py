@@ -13,7 +13,15 @@ from ._types import (
 )
 from ._version import __version__
 from .errors import JobEndedError, ReelwrightError
-from .signing import playback_token, player_url, signed_stream_url, stream_ticket, thumb_url, verify_webhook
+from .signing import (
+    playback_token,
+    player_url,
+    signed_stream_url,
+    stream_ticket,
+    thumb_srcset,
+    thumb_url,
+    verify_webhook,
+)
 
 __all__ = [
     "AsyncReelwright",
@@ -32,6 +40,7 @@ __all__ = [
     "player_url",
     "signed_stream_url",
     "stream_ticket",
+    "thumb_srcset",
     "thumb_url",
     "verify_webhook",
 ]

@@ -62,14 +62,42 @@ class BatchOutcome(TypedDict):
     error: ReelwrightError | None
 
 
-class ThumbQuery(TypedDict, total=False):
-    """How an image is shown."""
+# `from`, a word of Python, cannot be a field of a class.
+_ThumbOrigin = TypedDict("_ThumbOrigin", {"from": Literal["source"]}, total=False)
+
+
+class ThumbQuery(_ThumbOrigin, total=False):
+    """How an image is shown.
+
+    `dpr` (1-4) multiplies `w` and `h`; `crop` is `left-top-width-height` in pixels of the turned image, `background`
+    is `rrggbb`, `preset` a name of `THUMB_PRESETS`. `from` is `source` for a key of the source bucket.
+    """
 
     w: int
     h: int
+    dpr: float
     fit: Literal["cover", "contain", "inside"]
+    gravity: Literal[
+        "center",
+        "north",
+        "northeast",
+        "east",
+        "southeast",
+        "south",
+        "southwest",
+        "west",
+        "northwest",
+        "attention",
+        "entropy",
+    ]
+    rotate: Literal[0, 90, 180, 270]
+    crop: str
+    blur: float
+    sharpen: float
+    background: str
     f: Literal["webp", "jpg", "png", "avif", "auto"]
     q: int
+    preset: str
     exp: int
 
 

@@ -8,7 +8,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 from urllib.parse import urlencode
 
@@ -81,9 +81,50 @@ def thumb_url(
         if key_token_secret is None:
             raise ValueError("give thumb_secret or key_token_secret")
         thumb_secret = _derived_thumb_secret(key_token_secret)
-    search = urlencode(sorted((name, str(value)) for name, value in (query or {}).items()))
+    search = urlencode(sorted((name, _written(value)) for name, value in (query or {}).items()))
     path = f"/{_base64url(key.encode())}" + (f"?{search}" if search else "")
     return f"{base_url.rstrip('/')}/thumb/{_base64url(_hmac(thumb_secret.encode(), path))}{path}"
+
+
+def thumb_srcset(
+    key: str,
+    query: ThumbQuery | None = None,
+    *,
+    widths: Sequence[int] = (),
+    densities: Sequence[float] = (),
+    thumb_secret: str | None = None,
+    key_token_secret: str | None = None,
+    base_url: str = "",
+) -> str:
+    """The `srcset` of an image: `… 320w, … 640w` by widths, `… 1x, … 2x` by densities, which need `w` or `h`.
+
+    A height that `query` has is of its width, and grows with it.
+    """
+    if bool(widths) == bool(densities):
+        raise ValueError("give one of widths and densities")
+    given: ThumbQuery = query or {}
+    sizes: list[tuple[str, ThumbQuery]] = [(f"{_written(dpr)}x", {"dpr": dpr}) for dpr in densities]
+    for width in widths:
+        size: ThumbQuery = {"w": width}
+        if "w" in given and "h" in given:
+            size["h"] = int(given["h"] * width / given["w"] + 0.5)
+        sizes.append((f"{width}w", size))
+    urls = [
+        thumb_url(
+            key,
+            cast(ThumbQuery, {**given, **size}),
+            thumb_secret=thumb_secret,
+            key_token_secret=key_token_secret,
+            base_url=base_url,
+        )
+        for _, size in sizes
+    ]
+    return ", ".join(f"{url} {name}" for url, (name, _) in zip(urls, sizes))
+
+
+def _written(value: object) -> str:
+    """A value as JavaScript writes it too: 2.0 is 2."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def verify_webhook(
