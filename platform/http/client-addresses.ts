@@ -24,8 +24,9 @@ export class ClientAddresses {
 
   /** The client's address, or its /64: what limits are counted by. */
   bucketOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
-    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
     let address = socket.remoteAddress ?? '';
+    if (!this.isProxy(address)) return addressBucket(address);
+    const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
     while (this.isProxy(address)) {
       const before = withoutPort(forwarded.pop()?.trim() ?? '');
       if (isIP(before) === 0) break;
@@ -42,9 +43,10 @@ function withoutPort(address: string): string {
 
 /** The bucket of a client's address; an IPv6 client is its /64, since it has all of its addresses. */
 export function addressBucket(ip: string): string {
+  if (!ip.includes(':')) return ip;
   // A zone may be any text.
   const [address = ''] = ip.split('%', 1);
-  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
+  if (address.startsWith('::ffff:')) return address;
   const [head = '', tail] = address.split('::');
   const headGroups = head === '' ? [] : head.split(':');
   const tailGroups = tail === undefined || tail === '' ? [] : tail.split(':');
