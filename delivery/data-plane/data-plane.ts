@@ -10,7 +10,7 @@ import type { KeyAccess, KeyDecision } from '../keys/key-access.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { KeyFastPath } from './key-fast-path.ts';
 import { MediaReader, type Playlist } from './media-reader.ts';
-import { type OnSent, sendRead, watchSent } from './send-read.ts';
+import { type OnSent, sendRead, sentWatch } from './send-read.ts';
 import { type RangeRead, sendRange } from './send-range.ts';
 import { type PlainTarget, StreamFastPath } from './stream-fast-path.ts';
 import { ThumbFastPath } from './thumb-fast-path.ts';
@@ -109,7 +109,7 @@ export class DataPlane {
    */
   countBytes(request: IncomingMessage, response: ServerResponse): void {
     this.#options.quota?.assertLeft(request);
-    watchSent(this.#onSent, request, response);
+    response.once('close', sentWatch(this.#onSent, request, response));
   }
 
   readonly #onSent: OnSent = (request, response, bytes) => {

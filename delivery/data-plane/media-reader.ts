@@ -72,7 +72,7 @@ interface MediaReaderOptions {
  */
 export class MediaReader {
   readonly #media: ObjectStore;
-  readonly #metrics: MediaReaderOptions['metrics'];
+  readonly #events: ReturnType<typeof cacheEvents>;
   readonly #playlists: LRUCache<string, CachedPlaylist>;
   readonly #reads: ReadCache;
   readonly #playlistReads = new SharedCalls<Playlist | null>();
@@ -91,7 +91,7 @@ export class MediaReader {
     this.#media = media;
     this.#clients = clients;
     this.#pace = new RangePace(recent);
-    this.#metrics = metrics;
+    this.#events = cacheEvents(metrics);
     const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
     this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
     this.#reads = new ReadCache(cacheBytesMax * (1 - playlistShare));
@@ -161,7 +161,7 @@ export class MediaReader {
   }
 
   #count(kind: 'playlist' | 'object', result: 'hit' | 'joined' | 'miss'): void {
-    this.#metrics.streamCacheEvents.inc({ kind, result });
+    this.#events[kind][result].inc();
   }
 
   /** Requests of every kind for a missing object are one: whoever comes meanwhile waits for what is learnt of it. */
@@ -237,6 +237,17 @@ export class MediaReader {
     this.#playlists.set(key, { playlist, freshUntilMs }, { size: 3 * bytes.length + 1024 });
     return playlist;
   }
+}
+
+function cacheEvents({ streamCacheEvents }: MediaReaderOptions['metrics']) {
+  const of = (kind: 'playlist' | 'object', result: 'hit' | 'joined' | 'miss') =>
+    streamCacheEvents.series({ kind, result });
+  const resultsOf = (kind: 'playlist' | 'object') => ({
+    hit: of(kind, 'hit'),
+    joined: of(kind, 'joined'),
+    miss: of(kind, 'miss'),
+  });
+  return { playlist: resultsOf('playlist'), object: resultsOf('object') };
 }
 
 function playlistOf(info: ObjectInfo, bytes: Buffer): Playlist {

@@ -27,11 +27,11 @@ export function sendRead(response: ServerResponse, read: CoalescedRead, sending:
 /** Gets the bytes that were written for a response. */
 export type OnSent = (request: IncomingMessage, response: ServerResponse, bytes: number) => void;
 
-/** Calls `onSent` when a response ends or its client leaves. */
-export function watchSent(onSent: OnSent, request: IncomingMessage, response: ServerResponse): void {
+/** Begins to count the bytes of a response; its caller calls the result when the response ends or its client leaves. */
+export function sentWatch(onSent: OnSent, request: IncomingMessage, response: ServerResponse): () => void {
   const { socket } = request;
   const before = socket.bytesWritten;
-  response.once('close', () => onSent(request, response, Math.max(0, socket.bytesWritten - before)));
+  return () => onSent(request, response, Math.max(0, socket.bytesWritten - before));
 }
 
 class ReadSender {

@@ -5,7 +5,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { FastAnswers } from './fast-answers.ts';
 import type { MediaReader, Playlist } from './media-reader.ts';
-import { type OnSent, sendRead, watchSent } from './send-read.ts';
+import { type OnSent, sendRead, sentWatch } from './send-read.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 // The fast path of streams: the whole of an object, and a playlist that is in memory.
@@ -113,8 +113,7 @@ export class StreamFastPath {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, { startedAtMs }: Started): string {
-    watchSent(this.#dependencies.onSent, request, response);
-    return this.#answers.begin(request, response, startedAtMs);
+    return this.#answers.begin(request, response, startedAtMs, sentWatch(this.#dependencies.onSent, request, response));
   }
 }
 

@@ -45,6 +45,11 @@ class LocalTracer implements Tracer {
   }
 }
 
+/** The id of a trace that begins here. */
+export function randomTraceId(): string {
+  return randomId(16);
+}
+
 /** Randomness for about 300 ids: a call for each id would be a tenth of the cost of a small request. */
 const randomPool = Buffer.alloc(4096);
 let usedBytes = randomPool.length;

@@ -51,6 +51,24 @@ describe('the metrics of a process', () => {
     expect(text).toContain('svc_http_requests_total{method="GET",route="/api/jobs/:id",status="200"} 1');
   });
 
+  it('a series whose labels are bound once counts in the metric of its labels', async () => {
+    const metrics = new Metrics();
+    const labels = { method: 'GET', route: '/stream/{hash}/*', status: 200 };
+    const [requests, durations] = [metrics.httpRequests.series(labels), metrics.httpDuration.series(labels)];
+    expect(await metrics.registry.metrics()).not.toContain('/stream/{hash}/*');
+    metrics.httpRequests.inc(labels);
+    for (const bytes of [1, 4]) requests.inc(bytes);
+    durations.observe(0.5);
+    const named = '{method="GET",route="/stream/{hash}/*",status="200"}';
+    for (let reads = 0; reads < 2; reads++) {
+      const text = await metrics.registry.metrics();
+      expect(text).toContain(`svc_http_requests_total${named} 6\n`);
+      expect(text).toContain(`svc_http_request_duration_seconds_sum${named} 0.5\n`);
+    }
+    metrics.httpRequests.series({ ...labels, method: 'BREW' }).inc();
+    expect(await metrics.registry.metrics()).toContain('svc_http_requests_total{method="other",');
+  });
+
   it('keep their labels bounded, whatever callers send', async () => {
     const metrics = new Metrics();
     for (let n = 0; n < 2000; n += 1) {

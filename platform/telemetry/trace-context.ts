@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { createTraceState, isSpanContextValid, type SpanContext, TraceFlags } from '@opentelemetry/api';
 import type { TraceContext } from '#domain/jobs/job.ts';
+import { randomTraceId } from './local-tracing.ts';
 
 // W3C Trace Context, level 1: the headers `traceparent` and `tracestate`, as text and as OpenTelemetry has them.
 
@@ -55,6 +55,6 @@ export function spanContextOf({ traceparent, tracestate }: TraceContext): SpanCo
 
 /** The trace id of a request that gets no span: its caller's, or a new one. */
 export function traceIdWithoutSpan(traceparent?: HeaderValue): string {
-  const given = readTraceContext(traceparent);
-  return given === null ? randomBytes(16).toString('hex') : traceIdOf(given);
+  const given = traceparent === undefined ? null : readTraceContext(traceparent);
+  return given === null ? randomTraceId() : traceIdOf(given);
 }

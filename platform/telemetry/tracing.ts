@@ -10,6 +10,13 @@ export interface Tracing {
   shutdown(): Promise<void>;
 }
 
+let isExporting = false;
+
+/** Whether spans leave this process. Where they do not, a request needs the id of its trace only. */
+export function areSpansExported(): boolean {
+  return isExporting;
+}
+
 export interface TracingOptions {
   /** Base address of an OTLP/HTTP collector (`OTEL_EXPORTER_OTLP_ENDPOINT`); null: spans stay in this process. */
   readonly endpoint: string | null;
@@ -25,6 +32,7 @@ export function startTracing({ endpoint, serviceName }: TracingOptions): Tracing
   }
   const sdk = exportingSdk(endpoint, serviceName);
   sdk.start();
+  isExporting = true;
   return {
     shutdown: async () => {
       // A collector that does not answer loses spans; it must not delay a shutdown.
@@ -54,6 +62,7 @@ function exportingSdk(endpoint: string, serviceName: string) {
 }
 
 function forget(): void {
+  isExporting = false;
   trace.disable();
   context.disable();
 }
