@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,11 +9,12 @@ import { choosePort, type Service, startService } from '../../demo/service.ts';
 import { chromiumPath, openPage } from '../../testing/browser.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { until } from '../../testing/controller-rig.ts';
+import { blocksOfPage, openShell } from '../../testing/pasted-page.ts';
 
 // docs/guides/tutorial.md as it is written, pasted into one shell, against the service that `make demo` starts.
 
 const page = await readFile(join(checkout, 'docs/guides/tutorial.md'), 'utf8');
-const blocks = [...page.matchAll(/^```sh(?: \w+)?\n([\s\S]*?)^```$/gm)].map(([, script = '']) => script);
+const blocks = blocksOfPage(page).map(({ code }) => code);
 let folder: string;
 let service: Service | undefined;
 
@@ -39,35 +38,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A shell that takes one block after another, as a terminal does. */
-function openShell() {
-  const env = { PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`, HOME: folder };
-  const shell = spawn('bash', ['--noprofile', '--norc'], { cwd: folder, env, detached: true });
-  let output = '';
-  for (const stream of [shell.stdout, shell.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  onTestFinished(async () => {
-    // The receiver runs on in the background.
-    if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
-    await once(shell, 'close');
-  });
-  return {
-    output: () => output,
-    run: async (script: string) => {
-      const from = output.length;
-      shell.stdin.write(`${script}\necho "ended $?"\n`);
-      await until(
-        async () => output.slice(from),
-        (text) => /ended \d+\n/.test(text),
-        90_000,
-      );
-      const text = output.slice(from);
-      expect(text).toContain('ended 0\n');
-      return text.replace(/ended 0\n/, '');
-    },
-  };
-}
-
 describe('docs/guides/tutorial.md', () => {
   it('leads in nine commands from nothing to a video that was played, reported and deleted', async () => {
     expect(blocks).toHaveLength(9);
@@ -85,7 +55,10 @@ describe('docs/guides/tutorial.md', () => {
     // test/integration/demo-input.test.ts and the continuous integration run it.
     expect(start).toBe('make demo\n');
     const baseUrl = service?.baseUrl ?? '';
-    const shell = openShell();
+    const env = { PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`, HOME: folder };
+    const shell = openShell({ cwd: folder, env });
+    // The receiver runs on in the background.
+    onTestFinished(() => shell.close());
     await shell.run(secrets.replace('http://localhost:3000', baseUrl));
     await shell.run(receive);
     expect(await shell.run(upload)).toContain('100 % of movie.mp4');
