@@ -44,7 +44,7 @@ function thumbSignature(encodedKey: string, query: string, secret: string): stri
 /** The path, with its query, at which `key` is served as `query` asks. */
 export function signThumbPath(key: string, query: RawQuery, secret: string): string {
   const sorted = sortedQuery(pairsOf(query));
-  return thumbPathOf(key, query, signatureOf(Buffer.from(key).toString('base64url'), sorted, secret));
+  return thumbPathOf(key, query, thumbSignature(Buffer.from(key).toString('base64url'), sorted, secret));
 }
 
 /** The path of an image with a signature that the caller has, or a word in its place. */
@@ -122,8 +122,8 @@ function refusalOfSigned(sent: SentAddress, secrets: readonly string[]): ThumbVe
   const [, , signature = '', encodedKey = ''] = path.split('/');
   const sorted = sortedQuery(pairs);
   // Every secret is tried, so that the time it takes does not reveal which one holds.
-  const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
-  const holdsUnsorted = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, search, secret)));
+  const holds = secrets.map((secret) => isEqual(signature, thumbSignature(encodedKey, sorted, secret)));
+  const holdsUnsorted = secrets.map((secret) => isEqual(signature, thumbSignature(encodedKey, search, secret)));
   if (isTwice) return { kind: 'forbidden' };
   if (!holds.includes(true)) return { kind: holdsUnsorted.includes(true) ? 'unsorted' : 'forbidden' };
   const spelling = `/thumb/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
