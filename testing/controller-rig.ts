@@ -31,6 +31,7 @@ import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
+import { ticketOf } from '#jobs/submission/enqueue.ts';
 import { controllerComponents } from '../controller/controller.ts';
 import { TaskEndpoint } from '../controller/execution/task-requests.ts';
 import type { ControllerDependencies } from '../controller/dependencies.ts';
@@ -171,7 +172,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     async submit(what: string, more: Partial<NewJob> & { type?: JobType; ticket?: boolean } = {}): Promise<string> {
       const { ticket = true, ...rest } = more;
       const { job } = await jobs.insertOrFind(newJob(what, rest));
-      if (ticket) await addTicket({ jobId: job.id, attempt: 1, queue: job.queue });
+      if (ticket) await addTicket(ticketOf(job));
       return job.id;
     },
     finished,

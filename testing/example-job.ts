@@ -25,6 +25,7 @@ const example: Job = {
   retryOfJobId: null,
   rerunOfJobId: null,
   rerunReason: null,
+  keyId: null,
   error: null,
   results: null,
   resultsExpired: false,

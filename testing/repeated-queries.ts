@@ -171,6 +171,11 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['pools of the cluster', 1, (d) => new PoolStore(d).read()],
     ['pools: jobs that wait', 1_000, (d) => new PoolStore(d).waitingJobs()],
     ['pools: jobs of one', 100, (d) => new JobStore(d).waitingInPool('gpu', 10)],
+    [
+      'turns: who waits',
+      1_000,
+      (d) => new JobStore(d).lookAtPool('default', { owner: 'w', known: [{ id: waiting, attempt: 1 }] }),
+    ],
     ['pools that change', 1, (d) => new PoolStore(d).replace({ pools: [], known: [] })],
     ['profiles of the cluster', 1, (d) => new ProfileStore(d).read()],
     ['profiles that change', 1, (d) => new ProfileStore(d).replace([])],

@@ -4,7 +4,7 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { TakenTicket, TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
@@ -64,10 +64,7 @@ async function admitUntil(
       await executor.whenFree(queueName, signal);
       const taken = await reader.next(signal);
       if (taken === null) continue;
-      const returned = await admitTraced(taken.ticket, dependencies);
-      await taken.done();
-      // Only now: while the ticket is taken, the queue ignores another one of the same attempt.
-      if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
+      await admitInTurn(queueName, taken, dependencies);
       failures = 0;
     } catch (error) {
       if (signal.aborted) break;
@@ -79,47 +76,88 @@ async function admitUntil(
   await reader.close().catch((error: unknown) => log.warn({ err: error }, 'ticket reader close failed'));
 }
 
+/**
+ * Begins a job where the ticket says that some wait: the job of the ticket, or the first of a key whose turn comes
+ * before, after which the ticket is the next one again.
+ */
+async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencies: AdmissionDependencies) {
+  const { queue, executor } = dependencies;
+  const { ticket } = taken;
+  const pool = executor.poolOf(ticket);
+  for (const first of await executor.turns.order(pool, ticket)) {
+    if (first.key === (ticket.keyId ?? '')) {
+      const outcome = await admitTraced(ticket, dependencies);
+      await taken.done();
+      // Only now: while the ticket is taken, the queue ignores another one of the same attempt.
+      if (typeof outcome === 'object') await queue.add(outcome, { delayMs: startRetryMs });
+      return;
+    }
+    if (executor.freeSlots(queueName) === 0) break;
+    const outcome = await admitTraced(first.ticket, dependencies);
+    if (outcome === 'left') continue;
+    executor.turns.forget(pool);
+    if (outcome === 'gone') continue;
+    await replaceTicket(first.ticket, outcome, queue);
+    break;
+  }
+  await taken.putBack();
+}
+
+/** Removes the ticket of a job that was begun without it: it would be dropped, but counts as waiting until it comes. */
+async function replaceTicket(ticket: Ticket, outcome: Ticket | 'begun', queue: TicketQueue): Promise<void> {
+  await queue.remove(ticket);
+  if (outcome !== 'begun') await queue.add(outcome, { delayMs: startRetryMs });
+}
+
 /** Admission past the queue, for jobs with slots of their own. */
 export function admissionPastQueueTask(dependencies: AdmissionDependencies): PeriodicTask {
   const { queue, executor, storageWatch } = dependencies;
   const work = async () => {
     if (storageWatch.isAway) return;
-    for (const ticket of await executor.ticketsPastQueue()) {
-      const returned = await admitTraced(ticket, dependencies);
-      if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
-      // It would be dropped, but counts as waiting until it comes.
-      else await queue.remove(ticket);
+    // Each that begins takes a slot.
+    for (let begun = true; begun;) {
+      begun = false;
+      for (const ticket of await executor.ticketsPastQueue()) {
+        const outcome = await admitTraced(ticket, dependencies);
+        executor.turns.forget(executor.poolOf(ticket));
+        if (outcome === 'begun') begun = true;
+        await replaceTicket(ticket, typeof outcome === 'object' ? outcome : 'begun', queue);
+      }
     }
   };
   return { name: 'admission past the queue', work };
 }
 
+/**
+ * What became of a ticket: its attempt has begun; the executor will claim it itself; it has ended or is claimed already;
+ * or the ticket of an attempt that could not be started.
+ */
+type Outcome = 'begun' | 'left' | 'gone' | Ticket;
+
 /** The admission in the trace of the request that made the job. */
-function admitTraced(ticket: Ticket, dependencies: AdmissionDependencies): Promise<Ticket | null> {
+function admitTraced(ticket: Ticket, dependencies: AdmissionDependencies): Promise<Outcome> {
   const { jobId, attempt, queue, trace } = ticket;
   const attributes = { 'job.id': jobId, 'job.attempt': attempt, 'job.queue': queue };
   return withSpan('admission', { parent: trace, kind: 'consumer', attributes }, () => admit(ticket, dependencies));
 }
 
-/**
- * Claims the ticket's attempt and starts it, unless the executor will claim it itself. A ticket of an attempt that
- * ended or is claimed already is dropped. Returns the ticket of an attempt that could not be started.
- */
-async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Ticket | null> {
+/** Claims the ticket's attempt and starts it, unless the executor will claim it itself. */
+async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Outcome> {
   const { jobId, attempt } = ticket;
-  if (!(await executor.admits(ticket))) return null;
+  if (!(await executor.admits(ticket))) return 'left';
   const { owner, durationMs: leaseMs } = executor.lease;
   const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
   if (job === null) {
     log.debug({ job_id: jobId, attempt }, 'ticket dropped: attempt ended or claimed');
-    return null;
+    return 'gone';
   }
+  executor.turns.claimed(executor.poolOf(ticket), job);
   try {
     await executor.run(job);
     observeWait(metrics, job);
-    return null;
+    return 'begun';
   } catch (error) {
     log.error({ err: error, job_id: jobId, attempt, retry_in_ms: startRetryMs }, 'attempt could not be started');
-    return jobs.giveBack({ jobId, attempt, delayMs: startRetryMs });
+    return (await jobs.giveBack({ jobId, attempt, delayMs: startRetryMs })) ?? 'gone';
   }
 }

@@ -7,6 +7,8 @@ import { storageEnvironment, type StorageName, type StorageSettings } from '#pla
 import type { ExecutorDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './leader/dependencies.ts';
 import { OwnMark } from './manifests/own-mark.ts';
+import { PoolTurns } from '../execution/pool-turns.ts';
+import { leaseOwner } from './slots/claimed-jobs.ts';
 import { reportSecretOf, reportTokenOf } from '../execution/reports.ts';
 import { tasksPath, taskTokenOf } from '../execution/task-requests.ts';
 
@@ -22,6 +24,7 @@ export function kubernetesDependencies(dependencies: ExecutorDependencies): Medi
   return {
     ...dependencies,
     ...clients,
+    turns: new PoolTurns({ jobs: dependencies.jobs, owner: leaseOwner, now: () => performance.now() }),
     runnerNamespace,
     podName,
     podNamespace,

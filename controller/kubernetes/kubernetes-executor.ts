@@ -1,9 +1,10 @@
 import type { Job } from '#domain/jobs/job.ts';
-import type { QueueName } from '#domain/jobs/routing.ts';
+import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
 import type { Executor } from '../execution/executor.ts';
+import type { PoolTurns } from '../execution/pool-turns.ts';
 import type { MediaJobDependencies } from './leader/dependencies.ts';
 import { LeaderController } from './leader/leader-controller.ts';
 import { ClaimedJobs, leaseOwner } from './slots/claimed-jobs.ts';
@@ -20,12 +21,14 @@ export class KubernetesExecutor implements Executor {
   readonly name = 'kubernetes';
   /** Never lapses: the current leader decides about every claimed job, whichever leader claimed it. */
   readonly lease = { owner: leaseOwner, durationMs: Infinity };
+  readonly turns: PoolTurns;
   readonly #claimed = new ClaimedJobs();
   readonly #elector: LeaderElector;
   readonly #recorder: EventRecorder;
   #leader: LeaderController | null = null;
 
   constructor(dependencies: MediaJobDependencies) {
+    this.turns = dependencies.turns;
     const { client, log, podName, podNamespace, randomUuid, metrics } = dependencies;
     const showLeader = (value: 0 | 1) => metrics.leader.set({ lease: leaseName }, value);
     showLeader(0);
@@ -64,6 +67,10 @@ export class KubernetesExecutor implements Executor {
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     while (this.freeSlots(queue) === 0) await this.#claimed.nextChange(signal);
+  }
+
+  poolOf(ticket: Pick<Ticket, 'queue' | 'pool'>): string {
+    return ticket.pool ?? poolOfQueue[ticket.queue];
   }
 
   async admits(ticket: Ticket): Promise<boolean> {

@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
-import { type QueueName } from '#domain/jobs/routing.ts';
+import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { warmRunnerVariables } from '#domain/work/access.ts';
 import { findIsolation, type Isolation, memoryLimit } from '#platform/commands/isolation.ts';
 import type { Executor } from '../execution/executor.ts';
+import { PoolTurns } from '../execution/pool-turns.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
 import { WarmRunner } from './warm-runner.ts';
 import { WarmRunners } from './warm-runners.ts';
@@ -48,6 +49,7 @@ interface Running {
 export class ProcessExecutor implements Executor {
   readonly name = 'process';
   readonly lease: { readonly owner: string; readonly durationMs: number };
+  readonly turns: PoolTurns;
   readonly #options: ProcessExecutorOptions;
   readonly #dependencies: ExecutorDependencies;
   readonly #warmRunners: WarmRunners;
@@ -68,6 +70,7 @@ export class ProcessExecutor implements Executor {
     this.#dependencies = dependencies;
     this.#warmRunners = new WarmRunners({ start: () => this.#startWarmRunner(), tasksMax: options.jobsPerRunner });
     this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
+    this.turns = new PoolTurns({ jobs: dependencies.jobs, owner: this.lease.owner, now: () => performance.now() });
   }
 
   async start(): Promise<void> {
@@ -85,6 +88,11 @@ export class ProcessExecutor implements Executor {
   freeSlots(queue: QueueName): number {
     const taken = [...this.#running.values()].filter((running) => running.queue === queue).length;
     return Math.max(0, this.#options.concurrency[queue] - taken);
+  }
+
+  /** Slots are those of queues: there are no other pools. */
+  poolOf({ queue }: Pick<Ticket, 'queue'>): string {
+    return poolOfQueue[queue];
   }
 
   /** Every job is claimed by its ticket. */

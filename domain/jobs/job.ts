@@ -54,6 +54,8 @@ export interface Job extends Description {
   readonly rerunOfJobId: string | null;
   /** Why it is made again, in the words of who asked for it; null where nothing was said. */
   readonly rerunReason: string | null;
+  /** The API key that asked for it; null where none did. */
+  readonly keyId: string | null;
   readonly error: JobError | null;
   readonly results: JobResults | null;
   /** Whether retention removed objects that the results name. */

@@ -15,6 +15,8 @@ export interface Ticket {
   readonly priority?: number;
   /** The pool that the job names, where it names one. */
   readonly pool?: string;
+  /** The API key that asked for the job, where one did. */
+  readonly keyId?: string;
   /** W3C trace context of the submission. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
 }

@@ -3,8 +3,12 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { JobDependencies } from '../dependencies.ts';
 
 /** The ticket of the attempt that a job is at. */
-export function ticketOf({ id, attempt, queue, pool, priority, trace }: Job): Ticket {
-  const order = { ...(pool === null ? {} : { pool }), ...(priority === 0 ? {} : { priority }) };
+export function ticketOf({ id, attempt, queue, pool, priority, keyId, trace }: Job): Ticket {
+  const order = {
+    ...(pool === null ? {} : { pool }),
+    ...(priority === 0 ? {} : { priority }),
+    ...(keyId === null ? {} : { keyId }),
+  };
   return { jobId: id, attempt, queue, ...order, ...(trace === null ? {} : { trace }) };
 }
 

@@ -4,15 +4,13 @@ import { wellFormedJson } from '#domain/well-formed-json.ts';
 
 type GivenField = 'id' | 'type' | 'hash' | 'source' | 'options' | 'queue' | 'sourceSizeBytes' | 'sourceEtag';
 type CallerField = 'callbackUrl' | 'retryOfJobId' | 'trace';
-type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReason' | 'title' | 'metadata';
+type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReason' | 'title' | 'metadata' | 'keyId';
 
 /** A job to insert. `options` has its defaults; what may be left out is the queue's, 0, `default` or null. */
 export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, ChosenField>> {
   readonly idempotencyKey: string;
   /** The job whose stream alone this one's may replace; by default whatever is played and not newer. */
   readonly replaces?: string;
-  /** The API key of the request; null where none asked for it. */
-  readonly keyId?: string | null;
 }
 
 /** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
@@ -34,7 +32,7 @@ export type JobRow = {
 export const jobColumns = [
   'id, type, hash, source, options, status, phase, waiting_reason, progress, eta, attempt, failures, disruptions',
   'queue, pool, priority, source_size_bytes, source_etag, profile, callback_url, callback_status, retry_of_job_id',
-  'rerun_of_job_id, rerun_reason',
+  'rerun_of_job_id, rerun_reason, key_id',
   'error, results, results_expired, trace, title, metadata',
   'created_at, started_at, finished_at, updated_at',
 ].join(', ');
@@ -76,6 +74,7 @@ export function jobOfRow(row: JobRow): Job {
     retryOfJobId: row.retry_of_job_id,
     rerunOfJobId: row.rerun_of_job_id,
     rerunReason: row.rerun_reason,
+    keyId: row.key_id,
     error: row.error,
     results: row.results,
     resultsExpired: row.results_expired,
@@ -92,8 +91,8 @@ export function jobOfRow(row: JobRow): Job {
 /** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
   const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
-  const { rerunOfJobId = null, rerunReason = null, title = null, metadata = null, ...rest } = others;
-  const { replaces: _replaces, keyId: _keyId, ...given } = rest;
+  const { rerunOfJobId = null, rerunReason = null, title = null, metadata = null, keyId = null, ...rest } = others;
+  const { replaces: _replaces, ...given } = rest;
   return {
     ...given,
     pool,
@@ -103,6 +102,7 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
     rerunReason,
     title,
     metadata,
+    keyId,
     status: 'queued',
     phase: null,
     waitingReason: null,
@@ -123,10 +123,10 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
 }
 
 /** The columns of a `TicketRow`. */
-export const ticketColumns = 'jobs.id, attempt, queue, pool, priority, trace';
+export const ticketColumns = 'jobs.id, attempt, queue, pool, priority, key_id, trace';
 
 /** What a ticket is made of. */
-export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'pool' | 'priority' | 'trace'>;
+export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'pool' | 'priority' | 'key_id' | 'trace'>;
 
 /** The ticket of a row's current attempt. */
 export function ticketOfRow(row: TicketRow): Ticket {
@@ -136,6 +136,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
     queue: row.queue,
     ...(row.pool === null ? {} : { pool: row.pool }),
     ...(row.priority === 0 ? {} : { priority: row.priority }),
+    ...(row.key_id === null ? {} : { keyId: row.key_id }),
     ...(row.trace === null ? {} : { trace: row.trace }),
   };
 }

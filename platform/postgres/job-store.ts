@@ -24,6 +24,7 @@ import {
 import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
 import type { UsedTimes } from './usage-store.ts';
+import { type Counted, lookAtPool, type PoolLook } from './turn-rows.ts';
 import { isUuid } from './uuid.ts';
 
 export type { FinalState } from './job-end.ts';
@@ -148,6 +149,11 @@ export class JobStore extends AttemptStore {
   async waiting({ forMs, limit }: { readonly forMs: number; readonly limit: number }): Promise<Job[]> {
     const { rows } = await this.database.pool.query<JobRow>(waiting, [forMs, limit, queueNames]);
     return rows.map(jobOfRow);
+  }
+
+  /** Who waits in a pool, and what became of attempts. */
+  lookAtPool(pool: string, counted: Counted): Promise<PoolLook> {
+    return lookAtPool(this.database, pool, counted);
   }
 
   /** Tickets of at most `limit` unclaimed jobs that name a pool, in the order in which they begin. */

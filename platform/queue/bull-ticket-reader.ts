@@ -6,10 +6,10 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import { externalWrite } from '../external-writes/external-write.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
-import type { TicketReader } from './ticket-queue.ts';
+import type { TakenTicket, TicketReader } from './ticket-queue.ts';
 
 /** What is used of a ticket that BullMQ handed out. */
-export interface TakenTicket {
+export interface TakenBullJob {
   readonly id?: string | undefined;
   readonly data: Ticket;
   moveToCompleted(value: undefined, token: string, fetchNext: false): Promise<unknown>;
@@ -18,7 +18,7 @@ export interface TakenTicket {
 
 /** What is used of a BullMQ `Worker` without a processor, whatever stands behind it. */
 export interface TicketWorker {
-  getNextJob(token: string, options: { block: boolean }): Promise<TakenTicket | undefined>;
+  getNextJob(token: string, options: { block: boolean }): Promise<TakenBullJob | undefined>;
   startStalledCheckTimer(): Promise<void>;
   waitUntilReady(): Promise<void>;
   close(force: boolean): Promise<void>;
@@ -49,8 +49,6 @@ interface ReaderOptions {
   readonly onClose: () => void;
 }
 
-type Taken = NonNullable<Awaited<ReturnType<TicketReader['next']>>>;
-
 const retryPauseMs = 500;
 const answerTimeoutMs = 2_000;
 /** The ticket is not, or no longer, this reader's: the queue was wiped, or `done` came after the lock had expired. */
@@ -69,7 +67,7 @@ const lostTicketCodes = [
  */
 export class BullTicketReader implements TicketReader {
   readonly #options: ReaderOptions;
-  readonly #askers: ((taken: Taken | null) => void)[] = [];
+  readonly #askers: ((taken: TakenTicket | null) => void)[] = [];
   #worker: TicketWorker | undefined;
   #isFetching = false;
   #closing: Promise<void> | undefined;
@@ -78,10 +76,10 @@ export class BullTicketReader implements TicketReader {
     this.#options = options;
   }
 
-  next(signal: AbortSignal): Promise<Taken | null> {
+  next(signal: AbortSignal): Promise<TakenTicket | null> {
     if (signal.aborted || this.#closing !== undefined) return Promise.resolve(null);
-    const { promise, resolve } = Promise.withResolvers<Taken | null>();
-    const asker = (taken: Taken | null) => {
+    const { promise, resolve } = Promise.withResolvers<TakenTicket | null>();
+    const asker = (taken: TakenTicket | null) => {
       signal.removeEventListener('abort', abort);
       resolve(taken);
     };
@@ -127,7 +125,7 @@ export class BullTicketReader implements TicketReader {
     if (job === undefined) return;
     const asker = this.#askers.shift();
     if (asker === undefined) await job.moveToWait(token);
-    else asker({ ticket: job.data, done: () => this.#done(job, token) });
+    else asker({ ticket: job.data, done: () => this.#done(job, token), putBack: () => this.#putBack(job, token) });
   }
 
   async #open(): Promise<TicketWorker> {
@@ -156,15 +154,30 @@ export class BullTicketReader implements TicketReader {
   /**
    * Never throws: a ticket that could not be removed comes back, and finds that its attempt can no longer be claimed.
    */
-  async #done(job: TakenTicket, token: string): Promise<void> {
+  async #done(job: TakenBullJob, token: string): Promise<void> {
     try {
       await externalWrite(
         () => ({ kind: 'ticket', name: `take from ${this.#options.queue}` }),
         () => withTimeout(job.moveToCompleted(undefined, token, false), answerTimeoutMs, 'no answer'),
       );
     } catch (error) {
-      if (lostTicketCodes.includes((error as { code?: ErrorCode }).code as ErrorCode)) return;
+      if (isLost(error)) return;
       this.#options.log.warn({ err: error, ticket: job.id }, 'a ticket could not be removed; it comes back');
     }
   }
+
+  /** Never throws: a ticket that could not be put back comes back once its lock has expired. */
+  async #putBack(job: TakenBullJob, token: string): Promise<void> {
+    try {
+      await withTimeout(job.moveToWait(token), answerTimeoutMs, 'no answer');
+    } catch (error) {
+      if (isLost(error)) return;
+      this.#options.log.warn({ err: error, ticket: job.id }, 'a ticket could not be put back yet');
+    }
+  }
+}
+
+/** Whether the ticket is not this reader's, or no longer. */
+function isLost(error: unknown): boolean {
+  return lostTicketCodes.includes((error as { code?: ErrorCode }).code as ErrorCode);
 }

@@ -8,12 +8,18 @@ export interface QueueDepth {
   readonly retry: number;
 }
 
+/** A ticket that a reader has taken. */
+export interface TakenTicket {
+  readonly ticket: Ticket;
+  /** Removes it from the queue. */
+  done(): Promise<void>;
+  /** Makes it the next one of its priority again. */
+  putBack(): Promise<void>;
+}
+
 export interface TicketReader {
-  /**
-   * Waits for the next ticket; null once `signal` aborts. The ticket leaves the queue when `done` is called and comes
-   * back when it is not called in time.
-   */
-  next(signal: AbortSignal): Promise<{ readonly ticket: Ticket; done(): Promise<void> } | null>;
+  /** Waits for the next ticket; null once `signal` aborts. A ticket comes back when nothing is called in time. */
+  next(signal: AbortSignal): Promise<TakenTicket | null>;
   close(): Promise<void>;
 }
 

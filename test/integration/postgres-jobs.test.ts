@@ -38,6 +38,7 @@ describeStores('the job store', (c) => {
         ...rest,
         rerunOfJobId: null,
         rerunReason: null,
+        keyId: null,
         status: 'queued',
         phase: null,
         progress: 0,

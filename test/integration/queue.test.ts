@@ -58,6 +58,19 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
     });
 
+    test('a ticket that is put back is the next of its priority again', async () => {
+      const [first, second, urgent] = [newTicket(), newTicket(), newTicket({ priority: 1 })];
+      const reader = queue.reader('default');
+      await queue.add(first);
+      await queue.add(second);
+      const next = await reader.next(never);
+      expect(next?.ticket).toEqual(first);
+      await queue.add(urgent);
+      await next?.putBack();
+      expect((await queue.depth()).default).toEqual({ pending: 3, active: 0, retry: 0 });
+      for (const ticket of [urgent, first, second]) expect(await taken(reader)).toEqual(ticket);
+    });
+
     test('a delayed ticket waits for its time, then comes to a reader that waits', async () => {
       // Its time runs from somewhere between the asking and the answer.
       const askedAtMs = performance.now();

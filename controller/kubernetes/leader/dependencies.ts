@@ -8,6 +8,7 @@ import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { PoolTurns } from '../../execution/pool-turns.ts';
 import type { StorageWatch } from '../../execution/storage-watch.ts';
 import type { TaskEndpoint } from '../../execution/task-requests.ts';
 import type { BatchSettings } from '../batches/batches.ts';
@@ -23,6 +24,7 @@ export interface MediaJobDependencies
   readonly client: KubeClient;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
+  readonly turns: PoolTurns;
   readonly profiles: ProfileStore;
   readonly rollouts: RolloutStore;
   readonly poolCopy: PoolStore;

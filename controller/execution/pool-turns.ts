@@ -1,0 +1,136 @@
+import type { Job } from '#domain/jobs/job.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { noTurns, type Taken, takeTurns, type Turns } from '#domain/jobs/turns.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { CountedAttempt, KeyInTurn, PoolLook } from '#platform/postgres/turn-rows.ts';
+
+interface PoolTurnsOptions {
+  readonly jobs: Pick<JobStore, 'lookAtPool'>;
+  /** Begins the lease owners of the attempts that are counted. */
+  readonly owner: string;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+/** What is remembered of a pool. */
+interface Pool {
+  turns: Turns;
+  waiting: readonly KeyInTurn[];
+  readAtMs: number;
+  /** Since the last call of `order`. */
+  ended: Taken[];
+}
+
+/** An attempt that runs, as the last look saw it. */
+interface Running extends CountedAttempt {
+  readonly seenAtMs: number;
+}
+
+/** For so long a look counts: a key that begins to wait beside others is seen after it. */
+const lookMs = 200;
+
+/**
+ * Whose turn it is in each pool (domain/jobs/turns.ts), for the jobs that one process claims. What the process claims
+ * is shared fairly, and so is what all processes claim together, without a table that all of them would write. A
+ * process that starts knows its running attempts by their rows, and of ended ones nothing.
+ */
+export class PoolTurns {
+  readonly #options: PoolTurnsOptions;
+  readonly #pools = new Map<string, Pool>();
+  /** The attempts that run, by job and attempt. */
+  readonly #running = new Map<string, Running>();
+  /** One look at a time, or an attempt that a later look has counted would be taken to run still. */
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(options: PoolTurnsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The keys that wait in a pool, in the order of their turns.
+   *
+   * @param asking a job that waits, whose key the last look may not have seen
+   */
+  async order(pool: string, asking?: Ticket): Promise<readonly KeyInTurn[]> {
+    const isOld = () => this.#options.now() - this.#poolOf(pool).readAtMs >= lookMs;
+    if (isOld()) {
+      const earlier = this.#looking.catch(() => undefined);
+      this.#looking = earlier.then(() => (isOld() ? this.#look(pool) : undefined));
+      await this.#looking;
+    }
+    const state = this.#poolOf(pool);
+    const running = [...this.#running.values()].filter((attempt) => attempt.pool === pool);
+    const waiting = withKeyOf(asking, state.waiting);
+    const { order, turns } = takeTurns(state.turns, { waiting, running, ended: state.ended });
+    Object.assign(state, { turns, ended: [] } satisfies Partial<Pool>);
+    return order;
+  }
+
+  /** A job was claimed that takes a slot of the pool. */
+  claimed(pool: string, { id, attempt, keyId }: Pick<Job, 'id' | 'attempt' | 'keyId'>): void {
+    const key = keyId ?? '';
+    const weight = this.#poolOf(pool).waiting.find((one) => one.key === key)?.weight ?? 1;
+    this.#running.set(nameOf({ id, attempt }), {
+      ...{ id, attempt, pool, key, weight },
+      seconds: 0,
+      seenAtMs: this.#options.now(),
+    });
+  }
+
+  /** The next call of `order` looks again: the first job of a key has been claimed, or cannot be. */
+  forget(pool: string): void {
+    this.#poolOf(pool).readAtMs = -Infinity;
+  }
+
+  #poolOf(name: string): Pool {
+    const pool = this.#pools.get(name) ?? { turns: noTurns, waiting: [], readAtMs: -Infinity, ended: [] };
+    this.#pools.set(name, pool);
+    return pool;
+  }
+
+  async #look(pool: string): Promise<void> {
+    const { jobs, owner, now } = this.#options;
+    const readAtMs = now();
+    const known = [...this.#running.values()];
+    const seen = await jobs.lookAtPool(pool, { owner, known });
+    this.#count(known, seen, readAtMs);
+    Object.assign(this.#poolOf(pool), { waiting: seen.waiting, readAtMs } satisfies Partial<Pool>);
+  }
+
+  #count(known: readonly Running[], { running, ended }: PoolLook, nowMs: number): void {
+    const still = new Set(running.map(nameOf));
+    const ends = new Map(ended.map((one) => [nameOf(one), one]));
+    for (const attempt of known) {
+      const name = nameOf(attempt);
+      if (still.has(name) || !this.#running.delete(name)) continue;
+      // Of a row that is gone nothing more is known.
+      const { measured = null, seconds = null } = ends.get(name) ?? {};
+      const taken = measured ?? Math.min(seconds ?? attempt.seconds, secondsAt(attempt, nowMs));
+      this.#poolOf(attempt.pool).ended.push({ ...attempt, seconds: taken });
+    }
+    for (const { seconds, ...attempt } of running) {
+      const earlier = this.#running.get(nameOf(attempt));
+      const counted =
+        earlier === undefined || seconds === null ? (earlier?.seconds ?? seconds ?? 0) : secondsAt(earlier, nowMs);
+      const pool = earlier?.pool ?? attempt.pool;
+      this.#running.set(nameOf(attempt), { ...attempt, pool, seconds: counted, seenAtMs: nowMs });
+    }
+  }
+}
+
+/** What an attempt took, if it has run since it was seen. */
+function secondsAt({ seconds, seenAtMs }: Running, nowMs: number): number {
+  return seconds + Math.max(0, nowMs - seenAtMs) / 1_000;
+}
+
+function withKeyOf(asking: Ticket | undefined, waiting: readonly KeyInTurn[]): readonly KeyInTurn[] {
+  if (asking === undefined) return waiting;
+  const { keyId: key = '', priority = 0 } = asking;
+  if (waiting.some((one) => one.key === key)) return waiting;
+  return [...waiting, { key, weight: 1, isBackground: priority <= rolloutPriority, ticket: asking }];
+}
+
+function nameOf({ id, attempt }: Pick<CountedAttempt, 'id' | 'attempt'>): string {
+  return `${id}:${attempt}`;
+}
