@@ -74,6 +74,7 @@ export function addKeyRoutes(app: FastifyInstance, { guards, keys, knownKeys, lo
       sourcePrefix: given.source_prefix ?? null,
       profiles: given.profiles ?? null,
       priorityMax: given.priority_max,
+      weight: given.weight,
       sha256,
       expiresAt: given.expires_at === undefined ? null : new Date(given.expires_at),
     });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
+import { weightMax } from '#domain/keys/api-key.ts';
 import { rights } from '#domain/keys/rights.ts';
 import { sourceKeySchema } from '#domain/jobs/submission.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
@@ -40,6 +41,10 @@ const keyFields = {
     .int()
     .describe('The greatest `X-Priority` that the key may send.')
     .meta({ examples: [0] }),
+  weight: z
+    .int()
+    .describe('How many slots its jobs get beside those of other keys that wait, in proportion to their weights.')
+    .meta({ examples: [1] }),
   created_at: time.describe('When it was made.'),
   expires_at: time.nullable().describe('From when it is refused; null: never.'),
   last_used_at: time.nullable().describe('The hour of its last use; null: never used.'),
@@ -93,6 +98,12 @@ export const keyBodySchema = z
       .max(priorityMax)
       .default(0)
       .describe('The greatest `X-Priority` that the key may send.'),
+    weight: z
+      .int()
+      .min(1)
+      .max(weightMax)
+      .default(1)
+      .describe('How many slots its jobs get beside those of other keys that wait, in proportion to their weights.'),
     expires_at: z.iso
       .datetime()
       .optional()
@@ -115,6 +126,7 @@ export function keyToWire(key: ListedKey): z.output<typeof keySchema> {
     source_prefix: key.sourcePrefix,
     profiles: key.profiles === null ? null : [...key.profiles],
     priority_max: key.priorityMax,
+    weight: key.weight,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,

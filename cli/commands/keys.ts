@@ -57,6 +57,7 @@ const make: Command = {
     'source-prefix': { value: 'TEXT', doc: 'sources that it may submit' },
     profile: { value: 'NAME', isMany: true, doc: 'a profile that it may choose, repeated; the first is the default' },
     'priority-max': { value: 'N', doc: 'the greatest priority that it may give (0)' },
+    weight: { value: 'N', doc: 'how many slots its jobs get beside those of other keys, 1 to 100 (1)' },
     expires: { value: 'TIME', doc: 'from when it is refused, such as 2027-01-31T00:00:00Z' },
   },
   run: async ({ args: [name = ''], options, output, client }) => {
@@ -69,6 +70,7 @@ const make: Command = {
     const [hashPrefix, sourcePrefix] = [options.text('hash-prefix'), options.text('source-prefix')];
     const profiles = options.all('profile');
     const priorityMax = options.whole('priority-max', 0, 1000);
+    const weight = options.whole('weight', 1, 100);
     const expiresAt = options.text('expires');
     const { http } = await client();
     const body: Schemas['KeyRequest'] = {
@@ -78,6 +80,7 @@ const make: Command = {
       ...(sourcePrefix === undefined ? {} : { source_prefix: sourcePrefix }),
       ...(profiles.length === 0 ? {} : { profiles: [...profiles] }),
       ...(priorityMax === undefined ? {} : { priority_max: priorityMax }),
+      ...(weight === undefined ? {} : { weight }),
       ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     };
     const made = await dataOf(http.POST('/api/keys', { body }));

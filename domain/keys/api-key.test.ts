@@ -22,6 +22,7 @@ const owner: ApiKey = {
   sourcePrefix: 'acme/',
   profiles: ['mobile', 'default'],
   priorityMax: 0,
+  weight: 1,
 };
 const admin = configuredKey(digestOfKey('secret'));
 

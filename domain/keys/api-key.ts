@@ -17,7 +17,12 @@ export interface ApiKey {
   readonly profiles: readonly string[] | null;
   /** The greatest `X-Priority` that it may send. */
   readonly priorityMax: number;
+  /** How many slots it gets beside others, in proportion to theirs (domain/jobs/turns.ts): 1 to `weightMax`. */
+  readonly weight: number;
 }
+
+/** The greatest weight of a key. */
+export const weightMax = 100;
 
 /** The key of a value of `API_KEY`, which may do everything. */
 export function configuredKey(digest: Buffer): ApiKey {
@@ -29,6 +34,7 @@ export function configuredKey(digest: Buffer): ApiKey {
     sourcePrefix: null,
     profiles: null,
     priorityMax,
+    weight: 1,
   };
 }
 

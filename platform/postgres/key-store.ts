@@ -24,7 +24,7 @@ export interface FoundKey {
 /** The columns of an `ApiKey`. */
 export const keyColumns = [
   'id, name, rights, hash_prefix as "hashPrefix", source_prefix as "sourcePrefix", profiles',
-  'priority_max as "priorityMax"',
+  'priority_max as "priorityMax", weight',
 ].join(', ');
 const columns = `${keyColumns}, created_at as "createdAt", expires_at as "expiresAt", last_used_at as "lastUsedAt"`;
 /** Whether the row of a key names an earlier hour than this one as the one of its last use. */
@@ -36,8 +36,9 @@ const sql = {
     where sha256 = any($1) and (expires_at is null or expires_at > now())`,
   list: `select ${columns} from api_keys where name collate "C" > $1 order by name collate "C" limit $2`,
   insert: `
-    insert into api_keys (id, name, rights, hash_prefix, source_prefix, profiles, priority_max, sha256, expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    insert into api_keys (id, name, rights, hash_prefix, source_prefix, profiles, priority_max, sha256, expires_at,
+      weight)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     on conflict do nothing returning ${columns}`,
   remove: `delete from api_keys where id = $1 returning ${columns}`,
   markUsed: `update api_keys set last_used_at = date_trunc('hour', now()) where id = $1 and ${isUsedAgain}`,
@@ -64,8 +65,8 @@ export class KeyStore {
 
   /** Null when there is a key of that name. */
   async insert(key: NewKey): Promise<ListedKey | null> {
-    const { id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt } = key;
-    const values = [id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt];
+    const { id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt, weight } = key;
+    const values = [id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt, weight];
     return (await this.#database.pool.query<ListedKey>(sql.insert, values)).rows[0] ?? null;
   }
 

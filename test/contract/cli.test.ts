@@ -355,11 +355,11 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   });
 
   it('C35.15: a named key is made, which is all that is printed, listed, used and revoked', async () => {
-    const made = await run(['keys', 'make', 'cli', '--right', 'read', '--right', 'submit', '--hash-prefix', 'cli-']);
+    const made = await run(['keys', 'make', 'cli', '--right', 'read', '--right', 'submit', '--hash-prefix', 'cli-', '--weight', '4']);
     expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^rw_[\w-]{43}\n$/)]);
     const key = made.stdout.trim();
     const listed = (await jsonOf(['keys'])).keys.find(({ name }: { name: string }) => name === 'cli');
-    expect(listed).toMatchObject({ rights: ['read', 'submit'], hash_prefix: 'cli-', priority_max: 0 });
+    expect(listed).toMatchObject({ rights: ['read', 'submit'], hash_prefix: 'cli-', priority_max: 0, weight: 4 });
     expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(0);
     const refused = await run(['keys'], { REELWRIGHT_API_KEY: key });
     expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('lacks the right admin')]);

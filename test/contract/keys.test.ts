@@ -122,8 +122,8 @@ const namesBy = async (query: string) => {
 };
 
 describe('routes of keys', () => {
-  it('C35.12, C35.14: a key is made and shown once, is listed without its text, and is refused once it is revoked', async () => {
-    const bounds = { hash_prefix: 'acme-', source_prefix: 'acme/', profiles: ['mobile'], priority_max: 7 };
+  it('C35.12, C35.14, C36.8: a key is made and shown once, is listed without its text, and is refused once it is revoked', async () => {
+    const bounds = { hash_prefix: 'acme-', source_prefix: 'acme/', profiles: ['mobile'], priority_max: 7, weight: 4 };
     const made = await post({ name: 'acme', rights: ['read'], ...bounds, expires_at: '2999-01-01T00:00:00Z' });
     expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
     const { key, ...shown } = made.json;
@@ -157,6 +157,7 @@ describe('routes of keys', () => {
     [{ name: 'a', rights: ['read'], hash_prefix: '-a' }, '/hash_prefix'],
     [{ name: 'a', rights: ['admin'], hash_prefix: 'a-' }, '/hash_prefix'],
     [{ name: 'a', rights: ['read'], priority_max: 1001 }, '/priority_max'],
+    [{ name: 'a', rights: ['read'], weight: 0 }, '/weight'],
     [{ name: 'a', rights: ['read'], expires_at: 'tomorrow' }, '/expires_at'],
     [{ name: 'a', rights: ['read'], key: 'own' }, '/key'],
   ])('C35.12: the body %j is refused at %s', async (body, pointer) => {

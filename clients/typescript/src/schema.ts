@@ -1504,6 +1504,11 @@ export interface components {
              */
             priority_max: number;
             /**
+             * @description How many slots its jobs get beside those of other keys that wait, in proportion to their weights.
+             * @example 1
+             */
+            weight: number;
+            /**
              * Format: date-time
              * @description When it was made.
              * @example 2026-11-24T08:00:00.000Z
@@ -2003,6 +2008,11 @@ export interface components {
              * @example 0
              */
             priority_max: number;
+            /**
+             * @description How many slots its jobs get beside those of other keys that wait, in proportion to their weights.
+             * @example 1
+             */
+            weight: number;
             /**
              * Format: date-time
              * @description When it was made.
@@ -5131,6 +5141,8 @@ export interface components {
             profiles?: string[];
             /** @description The greatest `X-Priority` that the key may send. Default: `0` */
             priority_max?: number;
+            /** @description How many slots its jobs get beside those of other keys that wait, in proportion to their weights. Default: `1` */
+            weight?: number;
             /**
              * Format: date-time
              * @description From when the key is refused; by default never.
