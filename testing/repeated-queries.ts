@@ -155,7 +155,7 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['sweeper: lapsed leases', 2_500, (d) => new JobStore(d).releaseLapsed()],
     ['gauges: jobs at work', 2_500, (d) => new JobStore(d).countAtWork()],
     ['gauges: the oldest waiting', 10, (d) => new JobStore(d).oldestWaitingSeconds()],
-    ['batches: first attempts', 1_000, (d) => new JobStore(d).batchableIds(1_000)],
+    ['batches: first attempts', 1_010, (d) => new JobStore(d).batchables(1_000)],
     ['batches: whether a job waits', 1, (d) => new JobStore(d).waitsForBatch(waiting)],
     ['batches: the number of claimed jobs', 2_500, (d) => new JobStore(d).countClaimed('worker-1', 1_000)],
     ['batches: claimed jobs', 2_500, (d) => new JobStore(d).claimedUnder('worker-1')],
@@ -170,7 +170,6 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['kubernetes: the states of jobs', 2, (d) => new JobStore(d).statesOf([waiting])],
     ['pools of the cluster', 1, (d) => new PoolStore(d).read()],
     ['pools: jobs that wait', 1_000, (d) => new PoolStore(d).waitingJobs()],
-    ['pools: jobs of one', 100, (d) => new JobStore(d).waitingInPool('gpu', 10)],
     [
       'turns: who waits',
       1_000,

@@ -2,18 +2,27 @@ import type { Job } from '#domain/jobs/job.ts';
 import { batchable, batchTypes } from '#domain/work/batchable.ts';
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
+import { keyOfRow } from './turn-rows.ts';
 
 const columns = Object.entries(batchable).map(([column, value]) =>
   value === null ? `${column} is null` : `${column} = ${typeof value === 'string' ? `'${value}'` : value}`,
 );
-// The index jobs_first_attempts.
+// The index jobs_first_attempts_by_key.
 const waitsForBatch = `
   status = 'queued' and lease_owner is null and ${columns.join(' and ')} and coalesce(not_before, now()) <= now()`;
-// A short scan of the index for each type.
-const batchableIds = `
-  select id from unnest($1::text[]) as wanted (wanted_type) cross join lateral (
-    select id, created_at from jobs where type = wanted_type and ${waitsForBatch} order by created_at limit $2
-  ) as jobs order by created_at limit $2`;
+const nextKey = (condition: string) => `
+  select ${keyOfRow} as key from jobs where ${waitsForBatch} and ${condition} order by ${keyOfRow} limit 1`;
+// A short scan of the index for each key and type: as many of each key as all keys share.
+const batchables = `
+  with recursive keys as (
+    (${nextKey('true')})
+    union all
+    select following.key from keys cross join lateral (${nextKey(`${keyOfRow} > keys.key`)}) as following
+  ), share as (select greatest(1, $2::int / greatest(1, count(*))) as jobs from keys)
+  select id, key from keys cross join unnest($1::text[]) as wanted (wanted_type) cross join lateral (
+    select id, created_at from jobs where type = wanted_type and ${keyOfRow} = keys.key and ${waitsForBatch}
+    order by created_at limit (select jobs from share)
+  ) as oldest order by created_at limit $2`;
 const isWaiting = `select from jobs where id = $2 and type = any($1) and ${waitsForBatch}`;
 const countClaimed = `
   select count(*)::int as jobs from (
@@ -22,6 +31,12 @@ const countClaimed = `
 const claimedUnder = `
   select id, attempt, lease_owner as owner from jobs
   where lease_owner is not null and starts_with(lease_owner, $1) and status = any($2)`;
+
+/** A waiting job that a batch may take, and its key, which is empty where no API key asked for it. */
+export interface BatchableJob {
+  readonly id: string;
+  readonly key: string;
+}
 
 /** A job that is claimed for a batch. */
 export type BatchedJob = Pick<Job, 'id' | 'attempt'> & { readonly owner: string };
@@ -34,10 +49,9 @@ export class BatchRows {
     this.database = database;
   }
 
-  /** The ids of the waiting jobs that a batch may take, the oldest first. */
-  async batchableIds(limit: number): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(batchableIds, [batchTypes, limit]);
-    return rows.map(({ id }) => id);
+  /** The waiting jobs that a batch may take, as many of each key as of all others, the oldest first. */
+  async batchables(limit: number): Promise<BatchableJob[]> {
+    return (await this.database.pool.query<BatchableJob>(batchables, [batchTypes, limit])).rows;
   }
 
   /** Whether the job is one of these. */

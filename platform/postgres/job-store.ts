@@ -52,11 +52,6 @@ const waiting = `
       and created_at < now() - $1 * interval '1 millisecond'
     order by created_at limit $2
   ) as jobs order by created_at limit $2`;
-const waitingInPool = `
-  select ${ticketColumns} from jobs
-  where pool = $1 and lease_owner is null and status in ('queued', 'processing')
-    and coalesce(not_before, now()) <= now()
-  order by priority desc, created_at limit $2`;
 const statesOf = `select id, status, attempt, progress from jobs where id = any($1::uuid[])`;
 const countAtWork = `
   select queue, count(*)::int as jobs from jobs
@@ -154,12 +149,6 @@ export class JobStore extends AttemptStore {
   /** Who waits in a pool, and what became of attempts. */
   lookAtPool(pool: string, counted: Counted): Promise<PoolLook> {
     return lookAtPool(this.database, pool, counted);
-  }
-
-  /** Tickets of at most `limit` unclaimed jobs that name a pool, in the order in which they begin. */
-  async waitingInPool(pool: string, limit: number): Promise<Ticket[]> {
-    const { rows } = await this.database.pool.query<TicketRow>(waitingInPool, [pool, limit]);
-    return rows.map(ticketOfRow);
   }
 
   /** The state of each of these jobs; progress in percent. */

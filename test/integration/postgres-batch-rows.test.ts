@@ -29,8 +29,17 @@ describeStores('the rows that a batch may take', (c) => {
     const jobs = (await Promise.all(rows.map(({ id }) => c.jobs.find(id)))).flatMap((job) => job ?? []);
     const expected = jobs.filter((job) => isBatchable(job)).map(({ id }) => id);
     expect(expected).toHaveLength(2);
-    expect(await c.jobs.batchableIds(100)).toEqual(expected);
+    expect(await c.jobs.batchables(100)).toEqual(expected.map((id) => ({ id, key: '' })));
     for (const { id } of jobs) expect(await c.jobs.waitsForBatch(id)).toBe(expected.includes(id));
+  });
+
+  test('of each key as many are read as of all others, the oldest', async () => {
+    const image: Partial<NewJob> = { type: 'image:thumbnail', options: { outputs: [] } };
+    for (let n = 0; n < 6; n++) await c.jobs.insertOrFind(newJob({ ...image, keyId: 'a' }));
+    for (let n = 0; n < 3; n++) await c.jobs.insertOrFind(newJob({ ...image, keyId: n === 0 ? null : 'b' }));
+    const keysOf = async (limit: number) => (await c.jobs.batchables(limit)).map(({ key }) => key).join();
+    expect(await keysOf(6)).toBe('a,a,,b,b');
+    expect(await keysOf(100)).toBe('a,a,a,a,a,a,,b,b');
   });
 
   test('a batch learns of its own active jobs alone', async () => {

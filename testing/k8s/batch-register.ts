@@ -1,6 +1,8 @@
 import { vi } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
+import type { Counted, KeyInTurn, PoolLook } from '#platform/postgres/turn-rows.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
+import { PoolTurns } from '../../controller/execution/pool-turns.ts';
 import type { BatchPorts } from '../../controller/kubernetes/batches/batch-work.ts';
 import { Batches } from '../../controller/kubernetes/batches/batches.ts';
 import { ClaimedJobs } from '../../controller/kubernetes/slots/claimed-jobs.ts';
@@ -17,6 +19,8 @@ interface World {
   nowMs: number;
   /** The ids of waiting image jobs. */
   waiting: string[];
+  /** The API keys of jobs that have one, by the id of the job. */
+  readonly keys: Map<string, string>;
   /** By the id of the job. */
   readonly owners: Map<string, string>;
   readonly withMediaJob: Set<string>;
@@ -32,6 +36,7 @@ export function register(waitingJobs: number) {
   const world: World = {
     nowMs: 1_000_000,
     waiting: ids,
+    keys: new Map(),
     owners: new Map(),
     withMediaJob: new Set(),
     isStorageAway: false,
@@ -40,9 +45,24 @@ export function register(waitingJobs: number) {
     batchJob: null,
   };
   const jobs = {
-    batchableIds: async (limit: number) => {
+    batchables: async (limit: number) => {
       world.reads += 1;
-      return world.waiting.slice(0, limit);
+      return world.waiting.slice(0, limit).map((id) => ({ id, key: world.keys.get(id) ?? '' }));
+    },
+    lookAtPool: async (pool: string, { known }: Counted): Promise<PoolLook> => {
+      const keys = new Set(world.waiting.map((id) => world.keys.get(id) ?? ''));
+      const waiting = [...keys].map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
+      const counted = { pool, weight: 1, seconds: 1 };
+      const runs = [...world.owners.keys()].map((id) => ({
+        id,
+        attempt: 1,
+        key: world.keys.get(id) ?? '',
+        ...counted,
+      }));
+      const ended = known
+        .filter(({ id }) => !world.owners.has(id))
+        .map((attempt) => ({ ...attempt, seconds: 1, measured: 1 }));
+      return { waiting, running: runs, ended };
     },
     waitsForBatch: async (id: string) => world.waiting.includes(id),
     countClaimed: async () => world.atWork,
@@ -50,7 +70,7 @@ export function register(waitingJobs: number) {
       if (!world.waiting.includes(id)) return null;
       world.waiting = world.waiting.filter((other) => other !== id);
       world.owners.set(id, owner);
-      return exampleJob({ id, type: 'image:thumbnail' });
+      return exampleJob({ id, type: 'image:thumbnail', keyId: world.keys.get(id) ?? null });
     },
     claimedUnder: async (prefix: string) =>
       [...world.owners]
@@ -61,17 +81,20 @@ export function register(waitingJobs: number) {
       exampleJob({ id, type: 'image:thumbnail', status: 'completed' }),
     ),
   };
+  const turns = new PoolTurns({ jobs, owner: 'kubernetes', now: () => world.nowMs });
   const slots = new PoolSlots({
     claimed: new ClaimedJobs(),
     concurrencyOf: () => 4,
     imageSlotsOf: () => 0,
     jobs: { claim: async () => null },
+    turns,
   });
   const queue = { add: vi.fn<() => Promise<void>>(async () => undefined), remove: async () => undefined };
   const deleted = vi.fn<() => Promise<void>>(async () => undefined);
   let made = 100;
   const ports = {
     jobs,
+    turns,
     slots,
     queue,
     client: { delete: deleted },

@@ -157,3 +157,12 @@ it('a batch whose runner never asks is given up at the pending deadline, and no 
   expect([batches.all(), batches.isEnabled, deleted.mock.calls.length]).toEqual([[], false, 1]);
   expect([slots.claimed.has(batch.id), slots.running.count('default')]).toEqual([false, 0]);
 });
+
+it('C36.5: the images of two keys get a runner in turns, however many one of them has', async () => {
+  const { world, ask, end } = await begun(20);
+  for (const [n, id] of world.waiting.entries()) world.keys.set(id, n < 18 ? 'a' : 'b');
+  const first = await ask();
+  world.nowMs += 1_000;
+  const second = await end(first);
+  expect([world.keys.get(first), world.keys.get(second)]).toEqual(['a', 'b']);
+});

@@ -153,9 +153,12 @@ export class Batches {
   }
 
   /** Whether a batch has done its share, or its slot is wanted by jobs that go first. */
-  mustClose({ isClosing, createdMs, tasks }: Batch): boolean {
+  async mustClose({ isClosing, createdMs, tasks }: Batch): Promise<boolean> {
     const { slots, now, batchSettings } = this.#ports;
     const isSpent = tasks >= (batchSettings?.tasksMax ?? 0) || now() - createdMs > batchMs;
-    return isClosing || isSpent || slots.mustYield(batchPool);
+    if (isClosing || isSpent) return true;
+    // One that closes frees the slot that is wanted.
+    const isWanted = !this.all().some((batch) => batch.isClosing) && (await this.waiting.isTurnOfOthers());
+    return slots.mustYield(batchPool, isWanted);
   }
 }

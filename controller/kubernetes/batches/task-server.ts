@@ -52,7 +52,7 @@ export class BatchTaskServer implements TaskServer {
       const job = await jobs.find(lost.id);
       if (job?.attempt === lost.attempt) return this.#handOut(batch, job);
     }
-    if (isLast || this.#batches.mustClose(batch)) {
+    if (isLast || (await this.#batches.mustClose(batch))) {
       batch.isClosing = true;
       return 'end';
     }

@@ -1,18 +1,24 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { batchable } from '#domain/work/batchable.ts';
+import type { BatchableJob } from '#platform/postgres/batch-rows.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { PoolTurns } from '../../execution/pool-turns.ts';
 import type { Caches } from '../cache/caches.ts';
+import { batchPool } from './batch.ts';
 
 /** How many waiting jobs are looked at. */
 const limit = 1_000;
 /** After a read that found none, runners that ask are not worth another one for this long. */
 const emptyMs = 100;
+/** A key whose images began to wait beside others has its turn after this. */
+const oldMs = 500;
 /** While more wait than are looked at, they are not counted again for this long. */
 const manyMs = 1_000;
 
 /** The ports that reading waiting images needs. */
 export interface WaitingImagesPorts {
-  readonly jobs: Pick<JobStore, 'batchableIds' | 'claim' | 'waitsForBatch'>;
+  readonly jobs: Pick<JobStore, 'batchables' | 'claim' | 'waitsForBatch'>;
+  readonly turns: Pick<PoolTurns, 'order' | 'claimed'>;
   readonly caches: Pick<Caches, 'keyOfJob'>;
   readonly now: () => number;
 }
@@ -20,8 +26,9 @@ export interface WaitingImagesPorts {
 /** The jobs that batches may take: the rows of Postgres, of which a part is read at once. */
 export class WaitingImages {
   readonly #ports: WaitingImagesPorts;
-  #ids: string[] = [];
+  #images: BatchableJob[] = [];
   #reading: Promise<void> | null = null;
+  #readAtMs = -Infinity;
   #emptyAtMs = 0;
   #manyAtMs = -Infinity;
 
@@ -31,9 +38,9 @@ export class WaitingImages {
 
   /** Reads their ids again, the oldest first. */
   async read(): Promise<readonly string[]> {
-    this.#reading ??= this.#readIds().finally(() => (this.#reading = null));
+    this.#reading ??= this.#readRows().finally(() => (this.#reading = null));
     await this.#reading;
-    return this.#ids;
+    return this.#images.map(({ id }) => id);
   }
 
   /** How many wait if this job is one of them, `limit` standing for more; else 0. */
@@ -49,26 +56,45 @@ export class WaitingImages {
     return waits && !this.#hasMediaJob(jobId) ? limit : 0;
   }
 
-  /** Claims the one that has waited longest; null when there is none. */
+  /** Claims the one whose turn it is, of its key the one that has waited longest; null when there is none. */
   async claimNext(owner: string): Promise<Job | null> {
-    const { now, jobs } = this.#ports;
-    if (this.#ids.length === 0 && now() - this.#emptyAtMs < emptyMs) return null;
-    if (this.#ids.length === 0) await this.read();
-    for (let id = this.#ids.shift(); id !== undefined; id = this.#ids.shift()) {
+    const { now, jobs, turns } = this.#ports;
+    if (this.#images.length === 0 && now() - this.#emptyAtMs < emptyMs) return null;
+    if (this.#images.length === 0 || now() - this.#readAtMs > oldMs) await this.read();
+    const keys = (await turns.order(batchPool)).map(({ key }) => key);
+    for (let id = this.#take(keys); id !== undefined; id = this.#take(keys)) {
       if (this.#hasMediaJob(id)) continue;
       // Null: cancelled, or claimed by its ticket.
       const job = await jobs.claim({ jobId: id, attempt: batchable.attempt, owner, leaseMs: Infinity });
-      if (job !== null) return job;
+      if (job === null) continue;
+      turns.claimed(batchPool, job);
+      return job;
     }
     return null;
   }
 
-  async #readIds(): Promise<void> {
+  /** Whether the key whose turn it is waits in the pool, and not with images. */
+  async isTurnOfOthers(): Promise<boolean> {
+    const [first] = await this.#ports.turns.order(batchPool);
+    return first !== undefined && this.#images.length > 0 && !this.#images.some(({ key }) => key === first.key);
+  }
+
+  /** Takes the next one: of the first of these keys that has one, else of any. */
+  #take(keys: readonly string[]): string | undefined {
+    for (const wanted of keys) {
+      const index = this.#images.findIndex(({ key }) => key === wanted);
+      if (index >= 0) return this.#images.splice(index, 1)[0]?.id;
+    }
+    return this.#images.shift()?.id;
+  }
+
+  async #readRows(): Promise<void> {
     const { now, jobs } = this.#ports;
-    const ids = await jobs.batchableIds(limit);
-    this.#ids = ids.filter((id) => !this.#hasMediaJob(id));
-    if (this.#ids.length === 0) this.#emptyAtMs = now();
-    if (ids.length === limit) this.#manyAtMs = now();
+    const images = await jobs.batchables(limit);
+    this.#images = images.filter(({ id }) => !this.#hasMediaJob(id));
+    this.#readAtMs = now();
+    if (this.#images.length === 0) this.#emptyAtMs = now();
+    if (images.length === limit) this.#manyAtMs = now();
   }
 
   /** A job that was applied with kubectl runs by itself. */

@@ -6,12 +6,14 @@ import type { Batches } from '../batches/batches.ts';
 import type { Term } from './term.ts';
 
 /** The ports that claiming needs. */
-export interface ClaimPorts extends Pick<Term['ports'], 'caches' | 'jobs' | 'runnerNamespace' | 'slots'> {
+export interface ClaimPorts extends Pick<Term['ports'], 'caches' | 'jobs' | 'runnerNamespace' | 'slots' | 'turns'> {
   readonly batches: Pick<Batches, 'leaves'>;
   /** Whether this leader may claim jobs now. */
   readonly mayClaim: () => boolean;
 }
 
+/** So many image jobs are read to find one: one of each key, of as many keys. */
+const imagesRead = 100;
 const poolsOfQueues: readonly string[] = Object.values(poolOfQueue);
 
 /** Which jobs admission claims for the leader, and when. */
@@ -36,30 +38,30 @@ export class Claims {
     return caches.pools.get(runnerNamespace, pool) === undefined || slots.freeForTickets(pool) > 0;
   }
 
-  /** Tickets of the jobs that need no turn in a queue: of image jobs with reserved slots, and of pools without one. */
+  /** Tickets of the next jobs of pools that no queue serves, and of the next image job for a slot kept for these. */
   async ticketsPastQueue(): Promise<readonly Ticket[]> {
     if (!this.#ports.mayClaim()) return [];
-    return [...(await this.#ticketsForReservedSlots()), ...(await this.#ticketsOfOtherPools())];
+    return [...(await this.#ticketForReservedSlot()), ...(await this.#ticketsOfOtherPools())];
   }
 
-  /** Tickets of the jobs that name a pool that serves no queue, as many as it has free slots. */
+  /** For each pool that serves no queue and has a free slot, the job whose turn it is. */
   async #ticketsOfOtherPools(): Promise<readonly Ticket[]> {
-    const { slots, jobs, caches } = this.#ports;
+    const { slots, turns, caches } = this.#ports;
     const names = [...caches.pools.values()].map(({ metadata }) => metadata?.name ?? '');
     const others = names.filter((name) => !poolsOfQueues.includes(name) && slots.freeForTickets(name) > 0);
-    const tickets = others.map((name) => jobs.waitingInPool(name, slots.freeForTickets(name)));
-    return (await Promise.all(tickets)).flat();
+    const orders = await Promise.all(others.map((name) => turns.order(name)));
+    return orders.flatMap(([first]) => (first === undefined ? [] : first.ticket));
   }
 
-  /** Tickets of the image jobs that have waited longest, for their reserved slots while no other is free. */
-  async #ticketsForReservedSlots(): Promise<readonly Ticket[]> {
-    const { slots, jobs } = this.#ports;
-    if (slots.freeForTickets(batchPool) > 0) return [];
-    const limit = slots.freeForImages(batchPool);
-    if (limit === 0) return [];
-    const ids = await jobs.batchableIds(limit);
-    const rows = await Promise.all(ids.map((id) => jobs.find(id)));
-    return rows.flatMap((row) => (row === null ? [] : ticketOf(row)));
+  /** The image job whose turn it is, for a slot that is reserved for these while no other is free. */
+  async #ticketForReservedSlot(): Promise<readonly Ticket[]> {
+    const { slots, jobs, turns } = this.#ports;
+    if (slots.freeForTickets(batchPool) > 0 || slots.freeForImages(batchPool) === 0) return [];
+    const images = await jobs.batchables(imagesRead);
+    const keys = (await turns.order(batchPool)).map(({ key }) => key);
+    const first = keys.flatMap((key) => images.find((image) => image.key === key) ?? [])[0] ?? images[0];
+    const row = first === undefined ? null : await jobs.find(first.id);
+    return row === null ? [] : [ticketOf(row)];
   }
 }
 

@@ -39,7 +39,7 @@ export interface TermInput {
  * them.
  */
 export function composeTerm({ dependencies, term, claimed, recorder }: TermInput) {
-  const { runnerNamespace: namespace, log, relistEveryMs, jobs, clock, mark } = dependencies;
+  const { runnerNamespace: namespace, log, relistEveryMs, jobs, turns, clock, mark } = dependencies;
   const now = () => clock().getTime();
   const client = dependencies.client.guardedBy(term.guard);
   const trim = (mediaJob: MediaJob) => trimMediaJob(mark.withoutForgedLabels(mediaJob));
@@ -51,6 +51,7 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
     concurrencyOf: (pool) => specOf(pool).concurrency,
     imageSlotsOf: (pool) => imageSlotsOf(pool, specOf(pool)),
     jobs,
+    turns,
   });
   const ownWrites = new OwnWrites(trim);
   const problems = new PoolProblems();

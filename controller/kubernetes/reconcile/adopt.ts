@@ -7,6 +7,7 @@ import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import { isReservedName } from '../snapshots/names.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { PoolTurns } from '../../execution/pool-turns.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { PoolSlots } from '../slots/pool-slots.ts';
 import { claimOf } from '../snapshots/routing.ts';
@@ -20,6 +21,7 @@ export type AdoptPorts = AdoptDependencies & {
   readonly storageWatch: { readonly isAway: boolean; isOutage(): Promise<boolean> };
   readonly caches: Pick<Caches, 'profiles'>;
   readonly slots: Pick<PoolSlots, 'claim' | 'freeForImages' | 'freeForTickets' | 'prefer'>;
+  readonly turns: Pick<PoolTurns, 'order'>;
   readonly statuses: StatusWriter;
   /** Keys of MediaJobs whose profiles may not exist: they are reconciled when profiles change. */
   readonly profileWaiters: Pick<Set<string>, 'add' | 'delete'>;
@@ -63,10 +65,11 @@ export async function applyAdopt(mediaJob: MediaJob, ports: AdoptPorts): Promise
     return 'continue';
   }
   if (job.status !== 'queued') return 'observe_again';
-  // The leader reads this queue anyway, so it claims directly.
+  // The leader reads this queue anyway, so it claims directly where no other key waits.
   const claim = claimOf(mediaJob, job);
   const free = claim.isImage ? slots.freeForImages(claim.pool) : slots.freeForTickets(claim.pool);
-  const mayClaim = !storageWatch.isAway && free > 0;
+  const isOnlyKey = async () => (await ports.turns.order(claim.pool)).every(({ key }) => key === (job.keyId ?? ''));
+  const mayClaim = !storageWatch.isAway && free > 0 && (await isOnlyKey());
   if (mayClaim && (await slots.claim(job, claim))) return 'observe_again';
   if (claim.priority > 0 && !claim.isSuspended) slots.prefer(job, claim);
   await enqueue(ports, job);

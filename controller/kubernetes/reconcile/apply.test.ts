@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { exampleJob } from '../../../testing/example-job.ts';
+import { oneKey } from '../../../testing/k8s/one-key.ts';
 import { mediaJob as exampleMediaJob, observed as flat, observedOf } from '../../../testing/k8s/plan-cases.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
@@ -28,6 +29,7 @@ function world(error: Error | null = null, of: Job = row) {
   const recordWaiting = vi.fn<(attempt: object, reason: object) => Promise<void>>(async () => undefined);
   const finish = vi.fn<(end: object) => Promise<null>>(async () => null);
   const slots = new PoolSlots({
+    turns: oneKey,
     claimed: new ClaimedJobs(),
     concurrencyOf: () => 4,
     imageSlotsOf: () => 0,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { exampleJob } from '../../../testing/example-job.ts';
+import { oneKey } from '../../../testing/k8s/one-key.ts';
 import { splitKey } from '#domain/media/object-keys.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
@@ -26,6 +27,7 @@ const jobOf = (suffix: string, more: Partial<JobSnapshot> = {}): JobSnapshot => 
 function portsOf(shown: readonly JobSnapshot[], appears: JobSnapshot): ObservePorts {
   const jobs = [...shown];
   const slots = new PoolSlots({
+    turns: oneKey,
     claimed: new ClaimedJobs(),
     concurrencyOf: () => 4,
     imageSlotsOf: () => 0,

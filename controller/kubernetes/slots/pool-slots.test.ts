@@ -1,5 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { KeyInTurn } from '#platform/postgres/turn-rows.ts';
 import { exampleJob } from '../../../testing/example-job.ts';
+import { oneKey } from '../../../testing/k8s/one-key.ts';
+import { PoolTurns } from '../../execution/pool-turns.ts';
 import { attemptJobName } from '../snapshots/names.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
 import { imageSlotsOf } from './image-slots.ts';
@@ -11,6 +14,7 @@ const claim = (priority = 0, isImage = false) => ({ pool: 'default', isSuspended
 /** Slots of a pool; Postgres lets every job be claimed except the lost ones. */
 function slotsOf(concurrency: number, { lost = [] as readonly string[], imageSlots = 0 } = {}): PoolSlots {
   return new PoolSlots({
+    turns: oneKey,
     claimed: new ClaimedJobs(),
     concurrencyOf: (pool) => (pool === 'default' ? concurrency : 0),
     imageSlotsOf: () => imageSlots,
@@ -134,6 +138,7 @@ describe('a claim of a slot', () => {
 
   it('gives the slot back when Postgres does not answer', async () => {
     const slots = new PoolSlots({
+      turns: oneKey,
       claimed: new ClaimedJobs(),
       concurrencyOf: () => 1,
       imageSlotsOf: () => 0,
@@ -146,6 +151,7 @@ describe('a claim of a slot', () => {
   it('is of the attempt, for every leader and without an end; its Job was never created', async () => {
     const claims: unknown[] = [];
     const slots = new PoolSlots({
+      turns: oneKey,
       claimed: new ClaimedJobs(),
       concurrencyOf: () => 1,
       imageSlotsOf: () => 0,
@@ -177,6 +183,62 @@ describe('jobs that go before the tickets of their pool', () => {
   });
 });
 
+describe('jobs of two keys that go before the tickets of their pool', () => {
+  /** Slots of a pool in which jobs of these keys wait. */
+  function slotsBeside(...keys: string[]) {
+    const waiting = keys.map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
+    const rows = { lookAtPool: async () => ({ waiting, running: [], ended: [] }) };
+    const turns = new PoolTurns({ jobs: rows, owner: 'kubernetes', now: () => 0 });
+    const jobs = new Map<string, ReturnType<typeof exampleJob>>();
+    const slots = new PoolSlots({
+      turns,
+      claimed: new ClaimedJobs(),
+      concurrencyOf: () => 3,
+      imageSlotsOf: () => 0,
+      jobs: { claim: ({ jobId }) => Promise.resolve(jobs.get(jobId) ?? null) },
+    });
+    const prefer = (id: string, keyId: string, priority: number) => {
+      jobs.set(id, exampleJob({ id, keyId }));
+      slots.prefer(jobs.get(id) as never, claim(priority));
+    };
+    return { slots, turns, prefer };
+  }
+
+  it('C36.5: are claimed in turns, of each key the highest priority first', async () => {
+    const { slots, prefer } = slotsBeside('a', 'b');
+    for (const [id, key, priority] of [
+      ['a1', 'a', 1],
+      ['a9', 'a', 9],
+      ['b1', 'b', 1],
+      ['a5', 'a', 5],
+    ] as const)
+      prefer(id, key, priority);
+    expect(await slots.claimPreferred()).toEqual(['a9', 'b1', 'a5']);
+  });
+
+  it('C36.5: keep no slot while it is the turn of a key that has none', async () => {
+    const { slots, turns, prefer } = slotsBeside('a', 'b');
+    for (const id of ['a1', 'a2', 'a3', 'a4']) prefer(id, 'a', 1000);
+    expect(slots.freeForTickets('default')).toBe(0);
+    expect(await slots.claimPreferred()).toEqual(['a1']);
+    expect(slots.freeForTickets('default')).toBe(2);
+    // By its ticket.
+    slots.add(exampleJob({ id: 'b1', keyId: 'b' }), claim());
+    turns.claimed('default', exampleJob({ id: 'b1', keyId: 'b' }));
+    turns.claimed('default', exampleJob({ id: 'b2', keyId: 'b' }));
+    expect(await slots.claimPreferred()).toEqual(['a2']);
+    expect(slots.freeForTickets('default')).toBe(0);
+  });
+
+  it('C36.2: a batch gives its slot up when it is the turn of a key without images', () => {
+    const slots = slotsOf(2);
+    for (const id of ['batch', 'other']) slots.add(job(id), claim(0, true));
+    expect([slots.mustYield('default'), slots.mustYield('default', true)]).toEqual([false, true]);
+    slots.claimed.remove('other');
+    expect(slots.mustYield('default', true)).toBe(false);
+  });
+});
+
 describe('whether a Job may run', () => {
   const video = { pool: 'default', isImage: false };
 
@@ -205,6 +267,7 @@ describe('the work of a pass over many preferred jobs', () => {
     const claimed = new ClaimedJobs();
     const listed = vi.spyOn(claimed, 'activeIn');
     const slots = new PoolSlots({
+      turns: oneKey,
       claimed,
       concurrencyOf: () => {
         asked.concurrency += 1;

@@ -1,10 +1,11 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { PoolTurns } from '../../execution/pool-turns.ts';
 import { attemptJobName } from '../snapshots/names.ts';
 import { ChunkPods } from './chunk-pods.ts';
 import type { ClaimedJob } from '../snapshots/routing.ts';
 import { type ClaimedJobs, leaseOwner } from './claimed-jobs.ts';
-import { PreferredJobs } from './preferred-jobs.ts';
+import { type PreferredJob, PreferredJobs } from './preferred-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
 
 interface PoolSlotsOptions {
@@ -15,6 +16,7 @@ interface PoolSlotsOptions {
   /** How many slots of a RunnerPool are reserved for image jobs. */
   readonly imageSlotsOf: (pool: string) => number;
   readonly jobs: Pick<JobStore, 'claim'>;
+  readonly turns: Pick<PoolTurns, 'claimed' | 'order'>;
 }
 
 /**
@@ -30,19 +32,23 @@ export class PoolSlots {
   readonly #concurrencyOf: (pool: string) => number;
   readonly #imageSlotsOf: (pool: string) => number;
   readonly #jobs: Pick<JobStore, 'claim'>;
+  readonly #turns: PoolSlotsOptions['turns'];
+  /** Pools in which it is the turn of a key without preferred jobs: no slot is kept for those of other keys. */
+  readonly #turnsOfOthers = new Set<string>();
 
-  constructor({ claimed, concurrencyOf, imageSlotsOf, jobs }: PoolSlotsOptions) {
+  constructor({ claimed, concurrencyOf, imageSlotsOf, jobs, turns }: PoolSlotsOptions) {
     this.claimed = claimed;
     this.#concurrencyOf = concurrencyOf;
     this.#imageSlotsOf = imageSlotsOf;
     this.#jobs = jobs;
+    this.#turns = turns;
     const ofOthers = (pool: string) => concurrencyOf(pool) - this.#reservedForImages(pool);
     this.chunkPods = new ChunkPods({ claimed, running: this.running, concurrencyOf: ofOthers });
   }
 
   /** How many more jobs may be claimed for a pool by their tickets: the slots that no preferred job waits for. */
   freeForTickets(pool: string): number {
-    return Math.max(0, this.#free({ pool, isImage: false }) - this.#preferred.count(pool));
+    return Math.max(0, this.#free({ pool, isImage: false }) - this.#wantedByPreferred(pool));
   }
 
   /** How many more image jobs may be claimed for a pool: those that are reserved for them too. */
@@ -52,12 +58,12 @@ export class PoolSlots {
   }
 
   /**
-   * Whether a batch has to end early: its pool has more jobs than slots, or none left for a preferred job. The slots
-   * that are reserved for images are not given up.
+   * Whether a batch has to end early: its pool has more jobs than slots, or none left for a preferred job, or for a job
+   * of another key whose turn it is. The slots that are reserved for images are not given up.
    */
-  mustYield(pool: string): boolean {
+  mustYield(pool: string, isTurnOfOthers = false): boolean {
     if (this.claimed.countImages(pool) <= this.#imageSlotsOf(pool)) return false;
-    const wanted = this.#preferred.count(pool) > 0 ? 1 : 0;
+    const wanted = isTurnOfOthers || this.#wantedByPreferred(pool) > 0 ? 1 : 0;
     return this.claimed.count(pool) > this.#concurrencyOf(pool) - wanted;
   }
 
@@ -71,24 +77,36 @@ export class PoolSlots {
     if (this.#preferred.delete(jobId)) this.claimed.announce();
   }
 
-  /** Claims preferred jobs while their pools have free slots, highest priority first; returns their ids. */
+  /** Claims preferred jobs while their pools have free slots, in the turns of their keys; returns their ids. */
   async claimPreferred(): Promise<string[]> {
     const claimed: string[] = [];
-    const open = new Set([...this.#preferred.pools()].filter((pool) => this.#free({ pool, isImage: true }) > 0));
-    if (open.size === 0) return claimed;
-    for (const { job, claim } of this.#preferred.byPriority()) {
-      if (!open.has(claim.pool)) continue;
-      if (this.#free(claim) === 0) {
-        // Those that are left may be images, for which slots are reserved.
-        if (this.#free({ ...claim, isImage: true }) === 0) open.delete(claim.pool);
-        if (open.size === 0) break;
-        continue;
+    for (const pool of [...this.#preferred.pools()])
+      while (this.#free({ pool, isImage: true }) > 0) {
+        const next = await this.#nextPreferred(pool);
+        if (next === undefined) break;
+        if (await this.claim(next.job, next.claim)) claimed.push(next.job.id);
+        // Without a claim the job was claimed by its ticket, or has ended.
+        this.unprefer(next.job.id);
       }
-      if (await this.claim(job, claim)) claimed.push(job.id);
-      // Without a claim the job was claimed by its ticket, or has ended.
-      this.unprefer(job.id);
-    }
     return claimed;
+  }
+
+  /** The preferred job of the highest priority, of the key whose turn it is; undefined when it has none. */
+  async #nextPreferred(pool: string): Promise<PreferredJob | undefined> {
+    const [first] = await this.#turns.order(pool);
+    const hasSlotForOthers = this.#free({ pool, isImage: false }) > 0;
+    // Those that are left may be images, for which slots are reserved.
+    const mayHave = ({ claim }: PreferredJob) => claim.pool === pool && (claim.isImage || hasSlotForOthers);
+    const preferred = this.#preferred.byPriority().filter(mayHave);
+    const next = preferred.find(({ job }) => first === undefined || (job.keyId ?? '') === first.key);
+    if (next === undefined && preferred.length > 0) this.#turnsOfOthers.add(pool);
+    else this.#turnsOfOthers.delete(pool);
+    return next;
+  }
+
+  /** How many slots are kept for preferred jobs. */
+  #wantedByPreferred(pool: string): number {
+    return this.#turnsOfOthers.has(pool) ? 0 : this.#preferred.count(pool);
   }
 
   #free({ pool, isImage }: Pick<ClaimedJob, 'pool' | 'isImage'>): number {
@@ -134,7 +152,10 @@ export class PoolSlots {
       if (!isClaimed) this.claimed.remove(job.id);
     }
     // Set once more: a read of the claimed jobs may have begun before this claim.
-    if (isClaimed) this.add(job, claimed);
+    if (isClaimed) {
+      this.add(job, claimed);
+      this.#turns.claimed(claimed.pool, job);
+    }
     return isClaimed;
   }
 }

@@ -1,7 +1,8 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { ClaimedJob } from '../snapshots/routing.ts';
 
-interface PreferredJob {
+/** A job, and how it takes part in its pool once it is claimed. */
+export interface PreferredJob {
   readonly job: Job;
   readonly claim: ClaimedJob;
 }
