@@ -9,6 +9,7 @@ import type { ClaimedImport } from '#platform/postgres/import-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { workInSlots } from '../upkeep/due-rows.ts';
+import { ImportTurns } from './import-turns.ts';
 import { LeaseLost, transfer, type TransferDependencies } from './transfer.ts';
 
 export interface ImportWorkerDependencies extends Omit<TransferDependencies, 'countBytes'> {
@@ -48,15 +49,23 @@ export function importWorker(dependencies: ImportWorkerDependencies): Component 
 
 function run(dependencies: ImportWorkerDependencies, stopping: AbortSignal): Promise<void> {
   const { rows, settings, log, leaseMs } = dependencies;
+  const turns = new ImportTurns(() => performance.now());
   const claim = async (running: number): Promise<readonly ClaimedImport[]> => {
     const free = settings.concurrency - running;
     if (free === 0) return [];
-    return rows.claim(free, leaseMs).catch((error: unknown) => {
+    try {
+      const due = await rows.dueKeys();
+      const shares = turns.shares(due, free);
+      const claimed = shares.size === 0 ? [] : await rows.claim(shares, leaseMs);
+      for (const { id, keyId } of claimed) turns.begun(id, keyId, due);
+      return claimed;
+    } catch (error) {
       log.warn({ err: error }, 'due imports query failed');
       return [];
-    });
+    }
   };
-  return workInSlots({ claim, handle: (row) => attemptAt(row, dependencies, stopping), pollEveryMs, stopping });
+  const handle = (row: ClaimedImport) => attemptAt(row, dependencies, stopping).finally(() => turns.ended(row.id));
+  return workInSlots({ claim, handle, pollEveryMs, stopping });
 }
 
 /** One attempt, and what follows it. It throws nothing: what cannot be written is due again after the lease. */

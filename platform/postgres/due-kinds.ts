@@ -45,7 +45,7 @@ export const dueRowsOf: Readonly<Record<DueKind, DueRows>> = {
     table: 'imports',
     where: `status in ${listOf(openImportStatuses)}`,
     dueAt: 'due_at',
-    hold: { column: 'due_at', for: `$4 * interval '1 millisecond'` },
+    hold: { column: 'due_at', for: `$6 * interval '1 millisecond'` },
   },
   import_removal: {
     table: 'imports',

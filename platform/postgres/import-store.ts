@@ -1,5 +1,7 @@
 import { type Import, type ImportErrorCode, statusesBefore, withoutQuery } from '#domain/imports/import.ts';
+import type { WaitingKey } from '#domain/jobs/turns.ts';
 import type { Database } from './database.ts';
+import { dueRowsOf } from './due-kinds.ts';
 import { claimDue, claimText } from './due-work.ts';
 import { isUuid } from './uuid.ts';
 
@@ -37,6 +39,10 @@ export interface FoundFile extends Pick<Import, 'sizeBytes' | 'contentType' | 'v
   readonly transferMsMax: number;
 }
 
+/** A key that has imports that are due, and how many. */
+export type DueKey = WaitingKey & { readonly rows: number };
+
+const openStatuses = `imports.${dueRowsOf.import.where}`;
 const columns = [
   'id, key_id as "keyId", url, name, source, sha256, status, stored_bytes::float8 as "storedBytes"',
   'size_bytes::float8 as "sizeBytes", part_size_bytes::float8 as "partSizeBytes", content_type as "contentType"',
@@ -63,9 +69,14 @@ const sql = {
       due_at = case when lease_owner is null then now() else due_at end
     where id = $1 and status = any($2)`,
   claim: claimText('import', {
+    fairBy: 'key_id',
     set: `status = 'running', lease_owner = gen_random_uuid()`,
     returning: `lease_owner as owner, deadline_at <= now() as "isLate", ${columns}`,
   }),
+  dueKeys: `
+    select key_id as key, count(*)::int as rows, coalesce(max(weight), 1) as weight, false as "isBackground"
+    from imports left join api_keys on api_keys.id = key_id
+    where ${openStatuses} and due_at <= now() group by key_id`,
   renew: `
     update imports set due_at = now() + $3 * interval '1 ms'
     where id = $1 and lease_owner = $2 and status = 'running'
@@ -144,9 +155,16 @@ export class ImportStore {
     return this.#change(sql.cancel, [id, statusesBefore('cancelled'), withoutQuery(url)]);
   }
 
-  /** Takes up to `limit` imports that are due, for `leaseMs`. */
-  claim(limit: number, leaseMs: number): Promise<ClaimedImport[]> {
-    return claimDue<ClaimedImport>(this.#database, sql.claim, { limit }, leaseMs);
+  /** The keys whose imports are due, and how many each has. */
+  async dueKeys(): Promise<DueKey[]> {
+    return (await this.#database.pool.query<DueKey>(sql.dueKeys)).rows;
+  }
+
+  /** Takes of each of these keys up to so many imports that are due, for `leaseMs`. */
+  claim(wanted: ReadonlyMap<string, number>, leaseMs: number): Promise<ClaimedImport[]> {
+    const [keys, rows] = [[...wanted.keys()], [...wanted.values()]];
+    const limit = rows.reduce((sum, each) => sum + each, 0);
+    return claimDue<ClaimedImport>(this.#database, sql.claim, { limit }, keys, rows, leaseMs);
   }
 
   /** Renews the lease, if it is still this attempt's. */

@@ -56,7 +56,7 @@ const fixtures: Readonly<Record<Exclude<DueKind, 'media_expiry'>, Fixture>> = {
   },
   import: {
     row: { ...imported, due_at: 'at' },
-    claim: (d, limit) => lengthOf(new ImportStore(d).claim(limit, 30 * secondMs)),
+    claim: (d, limit) => lengthOf(new ImportStore(d).claim(new Map([['key', limit]]), 30 * secondMs)),
     holdMs: 30 * secondMs,
   },
   import_removal: {
