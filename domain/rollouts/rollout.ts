@@ -153,6 +153,8 @@ export interface Rollout {
   /** `to_profile` as it was when the rollout began; null: what makes streams as the built-in `default` does. */
   readonly profile: NamedProfile | null;
   readonly status: RolloutStatus;
+  /** The API key that asked for it; null where none did. */
+  readonly keyId: string | null;
   /** Begins nothing for now; its running jobs go on. */
   readonly isPaused: boolean;
   /** Why it is being, or was, rolled back or cancelled; for people. */

@@ -84,7 +84,11 @@ async function skipReason(
 }
 
 /** False when another rerun of the same request is active: it may make another stream than this one would. */
-async function rerun(item: BegunItem, { id, profile }: Rollout, dependencies: RolloutDependencies): Promise<boolean> {
+async function rerun(
+  item: BegunItem,
+  { id, profile, keyId }: Rollout,
+  dependencies: RolloutDependencies,
+): Promise<boolean> {
   const { job } = await makeRerun(dependencies, item.earlierJobId, {
     rerun: {
       id: item.jobId,
@@ -92,6 +96,7 @@ async function rerun(item: BegunItem, { id, profile }: Rollout, dependencies: Ro
       reason: rerunReasonOf(id),
       profile: profile ?? defaultProfile,
       priority: rolloutPriority,
+      ...(keyId === null ? {} : { keyId }),
     },
     trace: null,
   });

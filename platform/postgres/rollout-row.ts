@@ -35,7 +35,7 @@ const countsOf = (isCanary: boolean) => `
 
 /** The columns of a `RolloutRow`. */
 export const rolloutColumns = `
-  id, spec, profile, status, paused as "isPaused", reason, verdict, is_planned as "isPlanned", skipped,
+  id, spec, profile, status, key_id as "keyId", paused as "isPaused", reason, verdict, is_planned as "isPlanned", skipped,
   ${countsOf(true)} as canary, ${countsOf(false)} as rest,
   case when spent_day = (now() at time zone 'utc')::date then spent_core_s / 3600 else 0 end as "hoursToday",
   created_at as "createdAt", updated_at as "updatedAt", finished_at as "finishedAt"`;
