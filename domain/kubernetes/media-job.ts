@@ -62,6 +62,8 @@ export interface MediaJobSpec {
   readonly profile?: string;
   /** How many chunks of its video are encoded at once, at most. */
   readonly chunks?: number;
+  /** The API key in whose turns it begins, by its id. */
+  readonly key?: string;
 }
 
 /** `status`. `results` and `error` have the field names of `GET /api/jobs/{id}`. */
@@ -93,7 +95,7 @@ const belongingRules = Object.entries(optionsOfType).flatMap(([type, names]) =>
   })),
 );
 
-const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool', 'profile'] as const;
+const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool', 'profile', 'key'] as const;
 const requiredFields: readonly string[] = ['type', 'hash', 'source'];
 
 const immutableRules = immutableFields.map((name) => ({
@@ -156,7 +158,7 @@ const specSchema = z
       .max(priorityMax)
       .default(0)
       .describe(
-        'Above 0, the job starts before all waiting jobs of its pool with a lower one; below 0, after all. Jobs of the API have their X-Priority.',
+        'Above 0, the job starts before all waiting jobs of its key and pool with a lower one; below 0, after all. Jobs of the API have their X-Priority.',
       ),
     pool: z
       .string()
@@ -170,6 +172,12 @@ const specSchema = z
       .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
       .optional()
       .describe('The encoding profile of its stream. Without it, the rules of the service decide.'),
+    key: z
+      .string()
+      .max(8)
+      .regex(/^[0-9a-f]{8}$/)
+      .optional()
+      .describe('The API key in whose turns it begins, by its key_id. Without it, it shares those of all without one.'),
     chunks: z
       .int()
       .min(1)

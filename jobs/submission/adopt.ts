@@ -58,6 +58,7 @@ export async function adopt(
       ...chosenFields(submission.type, measured, chosen),
       retryOfJobId: null,
       trace: null,
+      keyId: spec.key ?? null,
     });
     return await follow(job);
   } catch (error) {

@@ -159,6 +159,18 @@ describe('a repair of missing results', () => {
   });
 });
 
+it('C36.10: a MediaJob takes the turns of the key that its spec names', async () => {
+  const applied = (key: object) => ({
+    metadata: { uid: randomUUID(), name: 'n' },
+    spec: { type: 'video:cover', hash: newHash(), source: 'a.mp4', ...key },
+  });
+  const keyOf = async (key: object) => {
+    const adopted = await adopt(applied(key) as never, { ...api.d, webhookCidrs: [] });
+    return 'job' in adopted ? adopted.job.keyId : adopted;
+  };
+  expect([await keyOf({ key: '2bb80d53' }), await keyOf({})]).toEqual(['2bb80d53', null]);
+});
+
 describe('receivers of a job', () => {
   it('C11.38: a MediaJob that is equal to an active job adds its callbackUrl', async () => {
     const spec = { type: 'video:cover', hash: newHash(), source: 'a.mp4' };
