@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
@@ -9,7 +10,7 @@ import type { Split } from '#domain/work/split.ts';
 import { runnerVariables, type StepName } from '#domain/work/steps.ts';
 import { type Task, taskOf } from '#domain/work/task.ts';
 import { type Unit, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
-import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
+import { boundedRuns, type StepRun, type UnitRun } from '#domain/work/unit-run.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
@@ -105,8 +106,7 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
   const startedAt = clock();
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
   await reports.end();
-  const measured = reports.steps();
-  attempt.onRuns(measured.length > 0 ? measured : [observedRun(step, startedAt, clock())]);
+  attempt.onRuns(boundedRuns(reports.steps(), observedRun(step, startedAt, clock()), availableParallelism()));
   if (signal.aborted) return { kind: 'disrupted' };
   if (ended.timedOut) {
     const error = jobErrorOf('deadline_exceeded', job.attempt);
@@ -120,7 +120,7 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
   return { kind: 'failed', exitCode, error: reports.error() };
 }
 
-/** A step whose runner did not come to say what it took. */
+/** A step as its parent sees it. */
 function observedRun(step: StepName, startedAt: Date, endedAt: Date): StepRun {
   const durationMs = Math.max(0, endedAt.getTime() - startedAt.getTime());
   return { step, started_at: startedAt.toISOString(), duration_ms: durationMs, processor_ms: null, code: null };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type StepRun, type UnitRun, unitRunSchema, unitsListedMax, workOf } from './unit-run.ts';
+import { boundedRuns, type StepRun, type UnitRun, unitRunSchema, unitsListedMax, workOf } from './unit-run.ts';
 
 const step = (second: number, processor: number | null): StepRun => ({
   step: 'process',
@@ -27,4 +27,19 @@ it('a recorded run has a unit of a known kind, and a chunk from 0 on', () => {
   expect(unitRunSchema.parse(run)).toEqual(run);
   for (const changes of [{ unit: 'other' }, { chunk: -1 }, { pod: 1 }, { steps: [{}] }])
     expect(unitRunSchema.safeParse({ ...run, ...changes }).success).toBe(false);
+});
+
+it('C37.9: what a runner says of its steps is bounded by what who started it saw', () => {
+  const seen = { ...step(10, null), duration_ms: 4_000 };
+  const fair = { ...step(11, 5_000), duration_ms: 2_500 };
+  expect(boundedRuns([fair], seen, 2)).toEqual([fair]);
+  expect(boundedRuns([], seen, 2)).toEqual([seen]);
+  const another = { ...fair, step: 'fetch' as const };
+  expect(boundedRuns([another], seen, 2)).toEqual([seen]);
+  expect(boundedRuns([another, fair], { ...seen, step: 'all' }, 2)).toEqual([another, fair]);
+  const lies = { ...step(0, 9e9), started_at: '2020-01-01T00:00:00.000Z', duration_ms: 9e9 };
+  const bounded = { ...lies, started_at: step(9, null).started_at, duration_ms: 5_000, processor_ms: 10_000 };
+  expect(boundedRuns([lies], seen, 2)).toEqual([bounded]);
+  const later = { ...lies, started_at: '2030-01-01T00:00:00.000Z' };
+  expect(boundedRuns([later], seen, 2)).toEqual([{ ...bounded, started_at: step(15, null).started_at }]);
 });

@@ -26,6 +26,31 @@ export type StepRun = z.infer<typeof stepRunSchema>;
 /** A runner's report of the steps that it ran. */
 export const stepRunsSchema = z.array(stepRunSchema).max(steps.length);
 
+/** Clocks differ, and the kubelet's times are whole seconds. */
+const toleranceMs = 1_000;
+
+/**
+ * What a runner says of its steps, as far as who started it saw it: a process that decodes files of others may say
+ * anything. Runs of another step are left out, and none takes longer, on more than `cores` processors, or begins at
+ * another time. Without any it is what was seen.
+ */
+export function boundedRuns(told: readonly StepRun[], seen: StepRun, cores: number): readonly StepRun[] {
+  const ofStep = told.filter(({ step }) => seen.step === 'all' || step === seen.step);
+  if (ofStep.length === 0) return [seen];
+  const startMs = Date.parse(seen.started_at);
+  const longestMs = seen.duration_ms + toleranceMs;
+  return ofStep.map((run) => {
+    const begunMs = Date.parse(run.started_at);
+    const atMs = Math.min(startMs + longestMs, Math.max(startMs - toleranceMs, begunMs));
+    return {
+      ...run,
+      started_at: atMs === begunMs ? run.started_at : new Date(atMs).toISOString(),
+      duration_ms: Math.min(run.duration_ms, longestMs),
+      processor_ms: run.processor_ms === null ? null : Math.min(run.processor_ms, longestMs * cores),
+    };
+  });
+}
+
 /** A run of a unit, in the fields of the answer. */
 export const unitRunSchema = z.object({
   unit: z.enum(Object.keys(unitKinds) as [UnitKind, ...UnitKind[]]).describe('The kind of the unit.'),

@@ -48,7 +48,7 @@ it('the runs of an attempt are what its pods reported, each chunk with its numbe
   ]);
 });
 
-it('a step that was killed has the times of the kubelet, and one without times is left out', () => {
+it('a step that was killed has the times of the kubelet, one that lies too, and one without times is left out', () => {
   const times = { startedAt: '2026-11-24T08:00:00Z', finishedAt: '2026-11-24T08:00:07Z' };
   const running: ContainerSnapshot = { name: 'process', isRunning: true };
   const containers = [ended('', times), running, { ...ended(''), name: 'publish' }];
@@ -58,6 +58,11 @@ it('a step that was killed has the times of the kubelet, and one without times i
     { unit: 'split', chunk: null, pod: 'a', steps },
   ]);
   expect(runsOf({ 'mj-job-2': [pod('a', [empty])] })).toMatchObject([{ steps }]);
+  const dear = { ...run, started_at: times.startedAt, duration_ms: 9_000_000, processor_ms: 100 };
+  const told = JSON.stringify({ type: 'result', error: null, steps: [dear, { ...dear, step: 'publish' }] });
+  expect(runsOf({ 'mj-job-2': [pod('a', [ended(told, times)])] })).toMatchObject([
+    { steps: [{ step: 'process', duration_ms: 8000, processor_ms: 100 }] },
+  ]);
 });
 
 it('what the pods of a deleted chunk Job ran counts at the end of the attempt, each pod once', async () => {

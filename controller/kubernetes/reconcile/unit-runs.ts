@@ -1,6 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { parseReport } from '#domain/work/report.ts';
-import { type StepRun, stepRunSchema, type UnitRun } from '#domain/work/unit-run.ts';
+import { boundedRuns, type StepRun, stepRunSchema, type UnitRun } from '#domain/work/unit-run.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import { unitJobsOf } from '../snapshots/names.ts';
@@ -51,12 +51,16 @@ export async function allRunsOf(row: Attempt, { caches, jobs }: RunPorts): Promi
   return [...kept.filter(({ pod }) => !pods.has(pod)), ...runs];
 }
 
-/** As the runner reported it; of one that was killed the times that the kubelet knows, which are whole seconds. */
-function stepRunsOf({ name, terminated }: ContainerSnapshot): StepRun[] {
+/** More than a node has that runs pods. */
+const nodeCores = 512;
+
+/** As the runner reported it, within what the kubelet saw; of one that was killed the times that the kubelet knows, which are whole seconds. */
+function stepRunsOf({ name, terminated }: ContainerSnapshot): readonly StepRun[] {
   const report = parseReport(terminated?.message.trim() ?? '');
-  if (report?.type === 'result' && report.steps.length > 0) return report.steps;
+  const told = report?.type === 'result' ? report.steps : [];
   const [startedAt, finishedAt] = [terminated?.startedAt ?? '', terminated?.finishedAt ?? ''];
   const durationMs = Date.parse(finishedAt) - Date.parse(startedAt);
   const observed = { step: name, started_at: startedAt, duration_ms: durationMs, processor_ms: null, code: null };
-  return stepRunSchema.array().safeParse([observed]).data ?? [];
+  const seen = stepRunSchema.safeParse(observed).data;
+  return seen === undefined ? told : boundedRuns(told, seen, nodeCores);
 }
