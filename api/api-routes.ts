@@ -28,12 +28,13 @@ import { addMediaRoutes } from './routes/media.ts';
 import { addUsageRoute } from './routes/usage.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
+import { addOverviewRoute } from './routes/overview.ts';
 import { addPoolRoute } from './routes/pools.ts';
 import { addProfileRoutes } from './routes/profiles.ts';
 import { addRerunRoute } from './routes/reruns.ts';
 import { addRolloutRoutes } from './routes/rollouts.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
-import { addWebhookRoutes } from './routes/webhooks.ts';
+import { addWebhookListRoutes, addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, uploads, and the documents. */
 export async function addApiRoutes(
@@ -59,10 +60,13 @@ export async function addApiRoutes(
   addRolloutRoutes(app, { ...dependencies, guards });
   addProfileRoutes(app, { ...dependencies, guards });
   addPoolRoute(app, { ...dependencies, guards });
+  addOverviewRoute(app, { ...dependencies, guards });
   addKeyRoutes(app, { guards, keys, knownKeys, log });
   addSessionRoutes(app, { guards, sessions, knownKeys, log });
   addUsageRoute(app, { ...dependencies, guards });
-  addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
+  const webhooks = new CallbackStore(database);
+  addWebhookRoutes(app, { ...dependencies, guards, webhooks });
+  addWebhookListRoutes(app, { ...dependencies, guards, webhooks });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);
   await addUploadPartRoute(app, { ...uploads, requestTime });

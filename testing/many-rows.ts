@@ -167,13 +167,13 @@ const insertJobs = `
 
 // Each event is of a finished job, from the latest one back.
 const insertEvents = `
-  insert into webhook_events (id, job_id, url, host, body, next_attempt_at, created_at)
+  insert into webhook_events (id, job_id, url, host, body, next_attempt_at, created_at, failed_at)
   select ${idOf('n')}, ${idOf('$4::int - $5::int - 1 - n')},
     case when n < $3::int then 'https://hanging.example/' || n else 'https://h' || n % 5000 || '.example/' end,
     case when n < $3::int then 'hanging.example' when n % 100 = 0 then 'h' || n % 5000 || '.example' end, '{}',
     case when n < $3::int then now() - interval '1 hour' + n * interval '1 millisecond'
       when n % 100 = 0 then now() + (n % 600) * interval '1 second' end,
-    now() - interval '2 days'
+    now() - interval '2 days', case when n % 50 = 1 and n >= $3::int then now() - n * interval '1 second' end
   from generate_series($1::int, $2::int) as n`;
 
 // One or more of each event.

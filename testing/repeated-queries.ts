@@ -11,12 +11,14 @@ import type { Database } from '#platform/postgres/database.ts';
 import { type DueDelays, DueWorkStore } from '#platform/postgres/due-work.ts';
 import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
+import { failedWebhooks } from '#platform/postgres/failed-webhooks.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
+import { countedMax, readOverview } from '#platform/postgres/overview.ts';
 import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -192,6 +194,13 @@ function ofWebhooks(rows: ManyRows): RepeatedQuery[] {
   const attempt = { delivery: 1, attempt: 1, startedAt: new Date(), durationMs: 1, statusCode: 200, error: null };
   return [
     ['webhooks: the event of a job', 110, (d) => new CallbackStore(d).find(jobOfEvent(0))],
+    ['webhooks: those not delivered', 200, (d) => failedWebhooks(d, { after: null, limit: 51 })],
+    [
+      'webhooks: a test',
+      10,
+      (d) => new CallbackStore(d).insertTest({ eventId: randomUUID(), url: 'https://h1.example/', body: '{}' }),
+    ],
+    ['webhooks: what became of a test', 10, (d) => new CallbackStore(d).findTest(due)],
     ['webhooks: a redelivery', 10, (d) => new CallbackStore(d).redeliver(jobOfEvent(rows.ofOneHost + 1))],
     [
       'webhooks: an attempt',
@@ -233,6 +242,7 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
         (d) => listJobs(d, filter, shown),
       ]),
     ),
+    ['the overview', 5 * countedMax.jobs, (d) => readOverview(d)],
     ['the pools, and why jobs wait', 2 * waitingCountedMax + 5_000, (d) => poolQueues(d)],
     ['the list by type and status', 60, (d) => listJobs(d, { type: 'video:full', status: 'completed' }, page)],
   ];

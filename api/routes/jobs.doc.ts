@@ -139,7 +139,7 @@ export const rerun: RouteDoc = {
   subject: 'job',
   summary: 'Make a job again',
   description:
-    "Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's priority and, unless one is named, its profile. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.",
+    "Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's profile and priority unless others are named. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.",
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,

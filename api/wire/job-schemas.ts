@@ -3,6 +3,7 @@ import { jobErrorCodes } from '#domain/errors.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { noticeSchema } from '#domain/jobs/notice.ts';
+import { priorityMax } from '#domain/jobs/ticket.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
@@ -241,6 +242,13 @@ export const rerunBodySchema = z
       .optional()
       .describe("The profile of the new job; by default the earlier job's.")
       .meta({ examples: ['default'] }),
+    priority: z
+      .int()
+      .min(-priorityMax)
+      .max(priorityMax)
+      .optional()
+      .describe("The priority of the new job; by default the earlier job's.")
+      .meta({ examples: [0] }),
   })
   .register(bodies, { id: 'RerunRequest' });
 

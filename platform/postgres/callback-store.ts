@@ -56,10 +56,24 @@ const sql = {
   lock: `
     select webhook_events.id, next_attempt_at from webhook_events where job_id = $1 and not is_additional for update`,
   begin: `
-    update webhook_events set deliveries = deliveries + 1, attempts = 0, next_attempt_at = now(), held_until = null
+    update webhook_events set deliveries = deliveries + 1, attempts = 0, next_attempt_at = now(), held_until = null,
+      failed_at = null
     where id = $1`,
+  insertTest: `
+    insert into webhook_events (id, url, body, next_attempt_at, is_test) values ($1, $2, $3, now(), true)`,
+  test: `
+    select url, next_attempt_at as "nextAttemptAt", failed_at as "failedAt" from webhook_events
+    where id = $1 and is_test`,
   pending: `update jobs set callback_status = 'pending' where id = $1`,
 } as const;
+
+/** An event that only tries a receiver. */
+export interface WebhookTest {
+  readonly url: string;
+  readonly status: 'pending' | 'sent' | 'failed';
+  /** Null before. */
+  readonly attempt: CallbackAttempt | null;
+}
 
 /** The webhooks of jobs as callers see them; `WebhookEventStore` is the sender's side. Job ids are UUIDs. */
 export class CallbackStore {
@@ -74,7 +88,6 @@ export class CallbackStore {
     const { rows } = await this.#database.pool.query<EventRow>(sql.event, [jobId]);
     const [event] = rows;
     if (event === undefined) return null;
-    const attempts = await this.#database.pool.query<AttemptRow>(sql.attempts, [event.id]);
     return {
       eventId: event.id,
       url: event.url,
@@ -82,14 +95,39 @@ export class CallbackStore {
       nextAttemptAt: event.next_attempt_at,
       createdAt: event.created_at,
       body: event.body,
-      attempts: attempts.rows.map((row) => ({
-        attempt: row.attempt,
-        startedAt: row.started_at,
-        durationMs: row.duration_ms,
-        statusCode: row.status_code,
-        error: row.error,
-      })),
+      attempts: await this.#attemptsOf(event.id),
     };
+  }
+
+  /** The attempts of an event, the oldest first. */
+  async #attemptsOf(eventId: string): Promise<CallbackAttempt[]> {
+    const { rows } = await this.#database.pool.query<AttemptRow>(sql.attempts, [eventId]);
+    return rows.map((row) => ({
+      attempt: row.attempt,
+      startedAt: row.started_at,
+      durationMs: row.duration_ms,
+      statusCode: row.status_code,
+      error: row.error,
+    }));
+  }
+
+  /** Has the sender try a receiver once, with bytes that are signed like those of a job. `eventId`: a UUID. */
+  async insertTest({ eventId, url, body }: { eventId: string; url: string; body: string }): Promise<void> {
+    await this.#database.pool.query(sql.insertTest, [eventId, url, body]);
+  }
+
+  /** Null for an event that is none or was removed, as they are after a while. */
+  async findTest(eventId: string): Promise<WebhookTest | null> {
+    const { rows } = await this.#database.pool.query<{
+      url: string;
+      nextAttemptAt: Date | null;
+      failedAt: Date | null;
+    }>(sql.test, [eventId]);
+    const [event] = rows;
+    if (event === undefined) return null;
+    const { url, nextAttemptAt, failedAt } = event;
+    const status = nextAttemptAt !== null ? 'pending' : failedAt === null ? 'sent' : 'failed';
+    return { url, status, attempt: (await this.#attemptsOf(eventId)).at(-1) ?? null };
   }
 
   /**

@@ -7,8 +7,10 @@ import { claimDue, claimText, clock, isDue } from './due-work.ts';
 export interface DueWebhookEvent {
   /** UUID; `webhook-id`. */
   readonly id: string;
-  /** Null for an event of the operator's own, to `PURGE_HOOK_URL`. */
+  /** Null for an event of the operator's own, to `PURGE_HOOK_URL`, and for a test. */
   readonly jobId: string | null;
+  /** Whether it only tries a receiver that a caller named: it has one attempt. */
+  readonly isTest: boolean;
   readonly url: string;
   /** The exact bytes to sign and send. */
   readonly body: string;
@@ -67,6 +69,7 @@ export interface WebhookAttempt {
 interface EventRow {
   readonly id: string;
   readonly job_id: string | null;
+  readonly is_test: boolean;
   readonly url: string;
   readonly body: string;
   readonly trace: TraceContext | null;
@@ -97,13 +100,13 @@ const dueHosts = `
   ) as first on true`;
 const take = claimText('webhook', {
   fairBy: 'host',
-  returning: `id, job_id, url, host, body, trace, deliveries, attempts,
+  returning: `id, job_id, is_test, url, host, body, trace, deliveries, attempts,
     (extract(epoch from ${clock} - next_attempt_at) * 1000)::float8 as overdue_ms`,
 });
 const ended = claimText('webhook', {
   fairBy: 'host',
   isEnd: true,
-  set: 'next_attempt_at = null, held_until = null',
+  set: 'next_attempt_at = null, held_until = null, failed_at = now()',
   returning: 'job_id, is_additional',
 });
 const giveUp = `
@@ -125,7 +128,8 @@ const insertAttempt = `
 // Guarded by delivery and attempt: a sender that was so slow that another took its event changes nothing.
 const updateEvent = `
   update webhook_events set attempts = $3, held_until = null,
-    next_attempt_at = coalesce($5, now()) + $4 * interval '1 millisecond'
+    next_attempt_at = coalesce($5, now()) + $4 * interval '1 millisecond',
+    failed_at = case when $6 then coalesce($5, now()) end
   where id = $1 and deliveries = $2 and attempts = $3 - 1 and next_attempt_at is not null
   returning job_id, is_additional`;
 
@@ -168,6 +172,7 @@ export class WebhookEventStore {
     return rows.map((row) => ({
       id: row.id,
       jobId: row.job_id,
+      isTest: row.is_test,
       url: row.url,
       body: row.body,
       trace: row.trace,
@@ -205,6 +210,7 @@ export class WebhookEventStore {
         attempt.attempt,
         typeof next === 'string' ? null : next.inMs,
         attempt.now ?? null,
+        next === 'failed',
       ]);
       if (rows[0] === undefined || rows[0].is_additional || typeof next !== 'string') return;
       const status = next === 'sent' ? 'sent' : 'callback_failed';

@@ -78,7 +78,7 @@ const image = (hash: string, ...more: string[]) =>
   ['submit', 'red.png', '--type', 'image:thumbnail', '--hash', hash].concat(more);
 
 /** A submission whose source comes later. */
-const late = (n: number) => ['submit', `cli-all-${n}.png`, '-t', 'image:thumbnail', '--hash', `cli-all-${n}`];
+const lateSubmission = (n: number) => ['submit', `cli-all-${n}.png`, '-t', 'image:thumbnail', '--hash', `cli-all-${n}`];
 
 describe.skipIf(!inject('postgres'))('the command line', () => {
   it('submits a file, an object key and an address, and waits for their results', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   });
 
   it('retries and cancels every job that the filters choose, once that is confirmed', async () => {
-    for (const n of [1, 2]) expect((await run([...late(n), '--wait'])).code).toBe(10);
+    for (const n of [1, 2]) expect((await run([...lateSubmission(n), '--wait'])).code).toBe(10);
     const chosen = ['--prefix', 'cli-all-', '--code', 'source_not_found', '--since', '1h'];
     expect((await jsonOf(['jobs', ...chosen])).jobs).toHaveLength(2);
     expect((await jsonOf(['jobs', ...chosen, '--until', '1h'])).jobs).toEqual([]);

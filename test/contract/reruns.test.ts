@@ -90,6 +90,10 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
     await api.d.database.pool.query(deleted, [kept]);
     const chosen = (await rerun(kept)).json.job_id as string;
     expect(await api.d.jobs.find(chosen)).toMatchObject({ priority: 0, profile: { name: 'mobile' } });
+    await api.fail(chosen);
+    const hurried = (await rerun(chosen, { priority: 9 })).json.job_id as string;
+    expect(await api.d.jobs.find(hurried)).toMatchObject({ priority: 9 });
+    expect((await rerun(chosen, { priority: 1001 })).json.errors[0].pointer).toBe('/priority');
   });
 
   it('C13.31: reruns asked for at once make one job', async () => {

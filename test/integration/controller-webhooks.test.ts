@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
+import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 interface Received {
@@ -84,6 +85,42 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
       (count) => count > 0,
     );
     expect(received.map(({ body }) => body)).toEqual(['{}']);
+  });
+
+  it('C31.23: a test of a receiver is signed, has one attempt, and is not sent to a private address', async () => {
+    const store = new CallbackStore(rig.database);
+    answers = [500];
+    const begin = async () => {
+      const eventId = randomUUID();
+      await store.insertTest({ eventId, url, body: '{"event": "webhook.test"}' });
+      return eventId;
+    };
+    const ended = (id: string) =>
+      until(
+        () => store.findTest(id),
+        (found) => found?.status !== 'pending',
+      );
+    rig.startWorker();
+    const eventId = await begin();
+    expect(await ended(eventId)).toMatchObject({ status: 'failed', attempt: { attempt: 1, statusCode: 500 } });
+    expect(received).toMatchObject([
+      {
+        body: '{"event": "webhook.test"}',
+        headers: { 'webhook-id': eventId, 'webhook-signature': expect.any(String) },
+      },
+    ]);
+    answers = [204];
+    expect(await ended(await begin())).toMatchObject({ status: 'sent', attempt: { error: null } });
+    await rig.close();
+    rig = await openRig({ WEBHOOK_BACKOFF: '0s' });
+    rig.startWorker();
+    const refused = randomUUID();
+    await new CallbackStore(rig.database).insertTest({ eventId: refused, url, body: '{}' });
+    const outcome = await until(
+      () => new CallbackStore(rig.database).findTest(refused),
+      (found) => found?.status !== 'pending',
+    );
+    expect([outcome?.status, received.length]).toEqual(['failed', 2]);
   });
 
   it('C21.13: the answer 410 ends the attempts of a webhook', async () => {

@@ -184,7 +184,7 @@ export interface paths {
         put?: never;
         /**
          * Make a job again
-         * @description Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's priority and, unless one is named, its profile. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.
+         * @description Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. It keeps the earlier job's profile and priority unless others are named. Once it has completed it answers equal submissions, and is played unless something was submitted or published after the earlier job. Equal requests at once make one job; one by another profile is refused meanwhile.
          */
         post: operations["rerunJob"];
         delete?: never;
@@ -596,6 +596,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what the service did in the last day, and what it has
+         * @description The answer may be some seconds old. Counts stop at `counted_max`.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/keys": {
         parameters: {
             query?: never;
@@ -715,6 +735,63 @@ export interface paths {
          * @description Sends the same event with the same bytes, with a new series of attempts; `callback_status` becomes `pending`.
          */
         post: operations["redeliverCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/callbacks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks that were not delivered, the latest failure first
+         * @description One that is delivered again is not among them, unless that fails too.
+         */
+        get: operations["listFailedCallbacks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/callbacks/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a receiver of webhooks
+         * @description Sends one event `{"event_id", "occurred_at", "event": "webhook.test"}`, signed like the webhooks of jobs, by one attempt.
+         */
+        post: operations["testCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/callbacks/test/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get what became of a test of a receiver */
+        get: operations["getCallbackTest"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1081,6 +1158,38 @@ export interface components {
             /** @description The attempts so far, the oldest first. */
             attempts: components["schemas"]["CallbacksAttempt"][];
         };
+        CallbackTest: {
+            /**
+             * Format: uuid
+             * @description The event, which the header `webhook-id` has.
+             */
+            event_id: string;
+            /**
+             * @description The receiver.
+             * @example https://example.com/hooks/media
+             */
+            url: string;
+            /**
+             * @description What became of its one attempt.
+             * @enum {string}
+             */
+            status: "pending" | "sent" | "failed";
+            /**
+             * @description The status of the last answer; null without one.
+             * @example 503
+             */
+            status_code: number | null;
+            /**
+             * @description Why the last attempt failed; null where it did not, or there was none.
+             * @example the receiver answered 503
+             */
+            error: string | null;
+            /**
+             * @description How long the attempt took, in milliseconds; null before.
+             * @example 84
+             */
+            duration_ms: number | null;
+        };
         ClearKeyLicenceKey: {
             /**
              * @description The kind of the key.
@@ -1153,6 +1262,59 @@ export interface components {
             images: components["schemas"]["ConsoleLinksImage"][];
             /** @description The token of the stream; null where none was asked for. */
             playback: components["schemas"]["ConsoleLinksPlayback"] | null;
+        };
+        FailedCallbacksCallback: {
+            /**
+             * Format: uuid
+             * @description The job.
+             * @example 0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40
+             */
+            job_id: string;
+            /**
+             * @description The job type.
+             * @enum {string}
+             */
+            type: "image:thumbnail" | "video:cover" | "video:preview" | "video:transcode" | "video:full";
+            /**
+             * @description The name of the media that its submitter chose.
+             * @example movie-1
+             */
+            hash: string;
+            /**
+             * @description The receiver.
+             * @example https://example.com/hooks/media
+             */
+            url: string;
+            /**
+             * Format: date-time
+             * @description When its last attempt had failed.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            failed_at: string;
+            /**
+             * @description How many attempts its delivery had.
+             * @example 5
+             */
+            attempts: number;
+            /**
+             * @description The status of the last answer; null without one.
+             * @example 503
+             */
+            status_code: number | null;
+            /**
+             * @description Why the last attempt failed; null where it did not, or there was none.
+             * @example the receiver answered 503
+             */
+            error: string | null;
+        };
+        FailedCallbacks: {
+            /** @description The webhooks, the latest failure first. */
+            callbacks: components["schemas"]["FailedCallbacksCallback"][];
+            /**
+             * @description The `cursor` of the next page; null on the last.
+             * @example null
+             */
+            next_cursor: string | null;
         };
         ImportError: {
             /**
@@ -2034,6 +2196,101 @@ export interface components {
              * @example rw_for-example-only
              */
             key: string;
+        };
+        OverviewJobs: {
+            /**
+             * @description How many of them are queued now.
+             * @example 3
+             */
+            queued: number;
+            /**
+             * @description How many of them are running now.
+             * @example 2
+             */
+            processing: number;
+            /**
+             * @description How many of them are completed now.
+             * @example 120
+             */
+            completed: number;
+            /**
+             * @description How many of them are failed now.
+             * @example 4
+             */
+            failed: number;
+            /**
+             * @description How many of them are cancelled now.
+             * @example 1
+             */
+            cancelled: number;
+        };
+        OverviewFailure: {
+            /**
+             * @description The code of the error.
+             * @enum {string}
+             */
+            code: "source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal";
+            /**
+             * @description How many of these jobs failed with it.
+             * @example 4
+             */
+            jobs: number;
+        };
+        OverviewCountedMax: {
+            /**
+             * @description Of a status or code so many jobs are counted.
+             * @example 10000
+             */
+            jobs: number;
+            /**
+             * @description The lengths of so many streams of each type are added up.
+             * @example 500
+             */
+            streams: number;
+            /**
+             * @description So many media are counted.
+             * @example 100000
+             */
+            media: number;
+        };
+        Overview: {
+            /**
+             * Format: date-time
+             * @description When it was read.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            at: string;
+            /** @description The jobs that were submitted in the last 24 hours. */
+            jobs: components["schemas"]["OverviewJobs"];
+            /** @description The failed ones among them by code, the most first. */
+            failures: components["schemas"]["OverviewFailure"][];
+            /**
+             * @description Minutes of the streams that they made, of the newest of each type.
+             * @example 512.5
+             */
+            minutes_made: number;
+            /**
+             * @description How many jobs run in all pools.
+             * @example 2
+             */
+            running: number;
+            /**
+             * @description When the oldest waiting job was accepted; null where none waits.
+             * @example 2026-11-24T08:00:00.000Z
+             */
+            oldest_waiting_at: string | null;
+            /**
+             * @description How many media there are.
+             * @example 1204
+             */
+            media: number;
+            /**
+             * @description Bytes of the objects of the largest of them.
+             * @example 183224019
+             */
+            bytes_stored: number;
+            /** @description Where counting stops: a number that reaches it stands for it or more. */
+            counted_max: components["schemas"]["OverviewCountedMax"];
         };
         PlaybackDaysDay: {
             /**
@@ -4946,6 +5203,13 @@ export interface components {
         BucketNotification: {
             [key: string]: unknown;
         };
+        CallbackTestRequest: {
+            /**
+             * @description The receiver.
+             * @example https://example.com/hooks/media
+             */
+            url: string;
+        };
         ConsoleLinksRequestImage: {
             /** @description The key of the image. */
             key: string;
@@ -5223,6 +5487,11 @@ export interface components {
              * @example default
              */
             profile?: string;
+            /**
+             * @description The priority of the new job; by default the earlier job's.
+             * @example 0
+             */
+            priority?: number;
         };
         SessionRequest: {
             /** @description Some of the rights of the key; by default all. */
@@ -6306,7 +6575,8 @@ export interface operations {
                 /**
                  * @example {
                  *       "reason": "the source was replaced",
-                 *       "profile": "default"
+                 *       "profile": "default",
+                 *       "priority": 0
                  *     }
                  */
                 "application/json": components["schemas"]["RerunRequest"];
@@ -8408,6 +8678,73 @@ export interface operations {
             };
         };
     };
+    getOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The overview. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listKeys: {
         parameters: {
             query?: {
@@ -9116,6 +9453,273 @@ export interface operations {
             };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFailedCallbacks: {
+        parameters: {
+            query?: {
+                /** @description Entries of a page. */
+                limit?: number;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailedCallbacks"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    testCallback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hooks/media"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallbackTestRequest"];
+            };
+        };
+        responses: {
+            /** @description The event is about to be sent. */
+            202: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTest"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. `invalid_json`: The body is not valid JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getCallbackTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `event_id` of the test. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The test. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTest"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -47,6 +47,11 @@ class ListKeysQuery(TypedDict, total=False):
     cursor: str
 
 
+class ListFailedCallbacksQuery(TypedDict, total=False):
+    limit: int
+    cursor: str
+
+
 class ListImportsQuery(TypedDict, total=False):
     limit: int
     cursor: str
