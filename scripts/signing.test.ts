@@ -66,6 +66,92 @@ console.log(await derivedImageSecret('${secret}'));`;
   }
 }, 60_000);
 
+const imageKeys = [
+  { key, options: { w: '200', f: 'webp' } },
+  { key: 'images/ab/Été 1/0123456789abcdef/ÿ?.webp', options: { crop: '0-0-10-10', dpr: '1.5', w: '9' } },
+  { key, options: {} },
+];
+const imageVectors = imageKeys.map((image) => signThumbPath(image.key, image.options, secret));
+
+interface Recipe {
+  readonly language: string;
+  readonly command: readonly [string, ...string[]];
+  readonly file: string;
+  /** The program that prints the vectors, by calls of the recipe with literals of its language. */
+  readonly program: (code: string) => string;
+}
+
+const pairs = (options: object, separator: string) =>
+  Object.entries(options).map(([name, value]) => `"${name}"${separator}"${value}"`);
+
+const recipes: readonly Recipe[] = [
+  {
+    language: 'go',
+    command: ['go', 'run'],
+    file: 'image.go',
+    program: (code) => `package main
+import ("crypto/hmac"; "crypto/sha256"; "encoding/base64"; "fmt"; "net/url")
+${code}
+func main() {
+${imageKeys.map((image) => `fmt.Println(ImageAddress("${image.key}", url.Values{${pairs(image.options, ': []string{').map((pair) => `${pair}}`)}}, "${secret}"))`).join('\n')}
+}`,
+  },
+  {
+    language: 'php',
+    command: ['php'],
+    file: 'image.php',
+    program: (code) => `<?php
+${code}
+${imageKeys.map((image) => `echo image_address("${image.key}", [${pairs(image.options, ' => ')}], "${secret}"), "\\n";`).join('\n')}`,
+  },
+  {
+    language: 'ruby',
+    command: ['ruby'],
+    file: 'image.rb',
+    program: (code) => `${code}
+${imageKeys.map((image) => `puts image_address("${image.key}", {${pairs(image.options, ' => ')}}, "${secret}")`).join('\n')}`,
+  },
+];
+
+const has = (name: string) => spawnSync(name, [name === 'go' ? 'version' : '--version']).status === 0;
+
+for (const { language, command, file, program } of recipes) {
+  test(`the ${language} code of an image address in docs/guides/signing.md has at most twelve lines`, async () => {
+    const lines = (await programOf(language, 1)).split('\n').filter((line) => line.trim() !== '');
+    expect(lines.length).toBeGreaterThan(3);
+    expect(lines.length).toBeLessThanOrEqual(12);
+  });
+
+  test.skipIf(!has(command[0]))(
+    `C20.2: the ${language} code in docs/guides/signing.md makes the addresses of images`,
+    async () => {
+      const dir = await mkdtemp(join(tmpdir(), 'reelwright-signing-'));
+      try {
+        const path = join(dir, file);
+        await writeFile(path, program(await programOf(language, 1)));
+        const [name, ...args] = command;
+        const { stdout } = await promisify(execFile)(name, [...args, path], { cwd: dir });
+        expect(stdout.trim().split('\n')).toEqual(imageVectors);
+      } finally {
+        await rm(dir, { recursive: true });
+      }
+    },
+    120_000,
+  );
+}
+
+test('docs/guides/signing.md begins with one line that prints the address of an image', async () => {
+  const [first = '', second = ''] = (await programOf('sh'))
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '');
+  const [cwd, { PATH, HOME }] = [fileURLToPath(new URL('..', import.meta.url)), process.env];
+  const paste = async (line: string) =>
+    (await promisify(execFile)('sh', ['-c', line], { cwd, env: { PATH, HOME } })).stdout.trim();
+  expect(await paste(first)).toBe(vectors[1]);
+  expect(verifyPlaybackToken(await paste(second), secret, { hash: 'my-video-1', nowSec: 0 })).toBe('valid');
+});
+
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 test.skipIf(!hasPython)('the Python code in docs/guides/signing.md makes the vectors', async () => {
   const code = await programOf('python');
