@@ -2,20 +2,24 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import sharp from 'sharp';
+import sharp, { type Region, type ResizeOptions } from 'sharp';
 
 // The floor of an image that is made while a client waits: sharp, with the options of ours, with as many images at
 // once as there are cores. No request, no signature, no cache, no process boundary. Its arguments are the folder of the
-// images and the width; it says how many a second it made, and the digest of the first.
+// images, the options of `resize` as JSON and, as JSON too, those of `extract` before it; it says how many a second it
+// made, and the digest of the first.
 
-const [folder = '', width = ''] = process.argv.slice(2);
+const [folder = '', resize = '', extract = ''] = process.argv.slice(2);
+const size = JSON.parse(resize) as ResizeOptions;
+const part = extract === '' ? null : (JSON.parse(extract) as Region);
 sharp.cache(false);
 sharp.concurrency(1);
 
 async function make(name: string): Promise<Buffer> {
   const source = await readFile(join(folder, name));
   const limits = { limitInputPixels: 100_000_000, failOn: 'error' } as const;
-  const resized = sharp(source, limits).resize({ width: Number(width), fit: 'inside', withoutEnlargement: true });
+  const image = sharp(source, limits);
+  const resized = (part === null ? image : image.extract(part)).resize({ ...size, withoutEnlargement: true });
   return resized.toColourspace('srgb').webp({ quality: 80, effort: 2 }).toBuffer();
 }
 

@@ -15,8 +15,8 @@ import { load } from '../load/wrk.ts';
 import { startDeliveryServer } from '../support/delivery-server.ts';
 import { photo } from '../support/photo.ts';
 
-// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files and against ipx
-// making the same size, format and quality, and images that are in memory against bare fastify with a buffer of that
+// `/thumb`: images that are in no cache, resized and cut by crop and gravity, against raw sharp making the same bytes of
+// the same files and against ipx making the same size, format and quality, and images that are in memory against bare fastify with a buffer of that
 // size.
 
 const run = promisify(execFile);
@@ -26,6 +26,19 @@ const rounds = { quick: 2, whole: 5 };
 const hitSeconds = 2;
 const connections = 8;
 const width = 401;
+/** What is made of each image, as the query of an address and as the options of sharp. */
+interface Shape {
+  readonly query: Readonly<Record<string, string | number>>;
+  readonly sharp: readonly object[];
+}
+const resized: Shape = { query: { w: width, f: 'webp' }, sharp: [{ width, fit: 'inside' }] };
+const cut: Shape = {
+  query: { w: width, h: 300, fit: 'cover', gravity: 'attention', crop: '200-100-1500-1200', f: 'webp' },
+  sharp: [
+    { width, height: 300, fit: 'cover', position: 'attention' },
+    { left: 200, top: 100, width: 1500, height: 1200 },
+  ],
+};
 const folderOfKeys = 'images/ab/photos/0123456789abcdef';
 const [secret = ''] = thumbSecretsOf([], secrets.KEY_TOKEN_SECRET);
 const outcomeSchema = z.object({ perSecond: z.number().positive(), digest: z.string() });
@@ -49,8 +62,6 @@ interface Scene {
   readonly ours: Program;
   readonly bare: PeerProcess;
   readonly ipx: PeerProcess;
-  /** What raw sharp makes of the image. */
-  readonly digest: string;
   /** Of each contender. */
   readonly rounds: number;
 }
@@ -63,29 +74,34 @@ async function setUp(stops: (() => Promise<void>)[], roundCount: number): Promis
   await writeFile(join(folder, 'photo.jpg'), await photo(2000, 1500));
   for (let n = 0; n < imagesPerRound; n++) await link(join(folder, 'photo.jpg'), join(folder, 'round', `${n}.jpg`));
   const ours = await startDeliveryServer(join(folder, 'media'));
-  const { digest } = await rawSharp(folder);
-  const path = await addImage(folder, 'first');
-  const made = await fetchImage(ours.url, path);
-  if (createHash('sha256').update(made).digest('hex') !== digest)
-    throw new Error('ours are not the bytes of raw sharp');
+  const made = await fetchImage(ours.url, await addImage(folder, 'first', resized));
+  for (const shape of [resized, cut]) {
+    const same = await fetchImage(ours.url, signThumbPath(`${folderOfKeys}/first.jpg`, shape.query, secret));
+    if (createHash('sha256').update(same).digest('hex') !== (await rawSharp(folder, shape)).digest)
+      throw new Error(`ours are not the bytes of raw sharp: ${JSON.stringify(shape.query)}`);
+  }
   const bare = await startPeer('bare-image.ts', String(made.length));
   stops.push(() => bare.stop());
   const ipx = await startPeer('raw-ipx.ts', join(folder, 'round'));
   stops.push(() => ipx.stop());
-  return { folder, ours, bare, ipx, digest, rounds: roundCount };
+  return { folder, ours, bare, ipx, rounds: roundCount };
 }
 
-async function rawSharp(folder: string): Promise<z.infer<typeof outcomeSchema>> {
+async function rawSharp(folder: string, shape: Shape): Promise<z.infer<typeof outcomeSchema>> {
   const script = join(import.meta.dirname, '../load/raw-sharp.ts');
-  const { stdout } = await run(process.execPath, [script, join(folder, 'round'), String(width)]);
+  const { stdout } = await run(process.execPath, [
+    script,
+    join(folder, 'round'),
+    ...shape.sharp.map((options) => JSON.stringify(options)),
+  ]);
   return outcomeSchema.parse(JSON.parse(stdout));
 }
 
 /** The signed address of the image under a key that was not requested before. */
-async function addImage(folder: string, name: string): Promise<string> {
+async function addImage(folder: string, name: string, { query }: Shape): Promise<string> {
   const key = `${folderOfKeys}/${name}.jpg`;
   await link(join(folder, 'photo.jpg'), join(folder, 'media', key));
-  return signThumbPath(key, { w: width, f: 'webp' }, secret);
+  return signThumbPath(key, query, secret);
 }
 
 async function fetchImage(url: string, path: string): Promise<Buffer> {
@@ -99,9 +115,9 @@ async function fetchImage(url: string, path: string): Promise<Buffer> {
 let added = 0;
 
 /** Images a second, none of which is in any cache. */
-async function misses({ folder, ours }: Scene): Promise<number> {
+async function misses({ folder, ours }: Scene, shape: Shape): Promise<number> {
   const paths: string[] = [];
-  for (let n = 0; n < imagesPerRound; n++) paths.push(await addImage(folder, `miss-${(added += 1)}`));
+  for (let n = 0; n < imagesPerRound; n++) paths.push(await addImage(folder, `miss-${(added += 1)}`, shape));
   return fetchAll(ours.url, paths);
 }
 
@@ -128,17 +144,25 @@ async function fetchAll(url: string, paths: readonly string[]): Promise<number> 
 
 async function measureMisses(scene: Scene): Promise<BenchLine[]> {
   const contenders = {
-    ours: () => misses(scene),
-    sharp: async () => (await rawSharp(scene.folder)).perSecond,
+    ours: () => misses(scene, resized),
+    sharp: async () => (await rawSharp(scene.folder, resized)).perSecond,
     ipx: () => ipxMisses(scene),
+    cut: () => misses(scene, cut),
+    sharpCut: async () => (await rawSharp(scene.folder, cut)).perSecond,
   };
   // The first rounds find code that was never run, and that is not compiled yet.
-  for (let round = 0; round < warmUpRounds; round++) await misses(scene);
+  for (let round = 0; round < warmUpRounds; round++) await misses(scene, round % 2 === 0 ? resized : cut);
   await ipxMisses(scene);
   const figures = await interleave({ rounds: scene.rounds, contenders });
   const [ours, sharp, ipx] = [median(figures.ours), median(figures.sharp), median(figures.ipx)];
   return [
     line('misses', 'images a second that are made, to raw sharp', ours, sharp),
+    line(
+      'misses-cut',
+      'images a second that are cut by crop and attention, to raw sharp',
+      median(figures.cut),
+      median(figures.sharpCut),
+    ),
     line('misses-ipx', 'images a second that are made, to ipx', ours, ipx),
   ];
 }
