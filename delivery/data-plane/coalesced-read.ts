@@ -118,8 +118,9 @@ export class CoalescedRead implements PieceReceiver {
   onPiece(piece: Piece): void {
     if (this.#state !== 'reading') return piece.release();
     this.#pieces.add(piece);
-    this.#pace();
+    // Readers that can take it do so now: the source is paused for those alone that lag behind.
     this.#wakeAll();
+    this.#pace();
   }
 
   onEnd(): void {

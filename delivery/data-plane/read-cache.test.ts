@@ -11,6 +11,7 @@ afterEach(() => void vi.useRealTimers());
 /** An object on its way, whose bytes come when the test says so. */
 class Source {
   isPaused = false;
+  pauses = 0;
   isDestroyed = false;
   sentBytes = 0;
   #receiver: PieceReceiver | null = null;
@@ -22,7 +23,10 @@ class Source {
     this.download = {
       info: { key, sizeBytes, etag: '"e"', lastModified: new Date(0) },
       start: (receiver) => (this.#receiver = receiver),
-      pause: () => (this.isPaused = true),
+      pause: () => {
+        this.isPaused = true;
+        this.pauses += 1;
+      },
       resume: () => (this.isPaused = false),
       destroy: () => (this.isDestroyed = true),
     };
@@ -152,6 +156,17 @@ describe('reads under way', () => {
     for (const { piece } of first.take()) piece.release();
     first.taken();
     expect(cache.find('a')).toBeNull();
+  });
+
+  it('a read is not paused for a piece that its reader takes at once', () => {
+    const source = new Source('a', 10 * mebibyte);
+    const read = new ReadCache(0).begin('a', source.download);
+    const cursor = read.join({ start: 0, end: source.sizeBytes }, () => {
+      for (const { piece } of cursor.take()) piece.release();
+      cursor.taken();
+    });
+    for (let n = 0; n < 20; n++) source.send(mebibyte / 2);
+    expect([cursor.isDone, source.pauses]).toEqual([true, 0]);
   });
 
   it('a read that is paused goes on when it is cached for a second reader', () => {
