@@ -18,8 +18,11 @@ import { WriteTurns } from './write-turns.ts';
 
 export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
 
-/** Of a turn of the event loop. Each write of a range leads to a read, which costs more. */
-const writeMs = { shared: 4, range: 1 } as const;
+/**
+ * Of a turn of the event loop: about two milliseconds of the kernel's copying, and half of one. Each write of a range
+ * leads to a read, which costs more.
+ */
+const turnBytes = { shared: 8 * 1024 * 1024, range: 2 * 1024 * 1024 } as const;
 
 interface DataPlaneOptions {
   readonly store: ObjectStore;
@@ -43,8 +46,8 @@ interface DataPlaneOptions {
 export class DataPlane {
   readonly media: MediaReader;
   readonly #options: DataPlaneOptions;
-  readonly #writes = new WriteTurns(writeMs.shared);
-  readonly #rangeWrites = new WriteTurns(writeMs.range);
+  readonly #writes = new WriteTurns(turnBytes.shared);
+  readonly #rangeWrites = new WriteTurns(turnBytes.range);
 
   constructor(options: DataPlaneOptions) {
     const { store, fastPaths, ...rest } = options;

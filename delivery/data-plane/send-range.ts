@@ -66,12 +66,16 @@ interface Sending {
 
 /** Writes pieces in a turn of the event loop. Returns how many bytes were taken. @throws Error when the client left */
 async function send(pieces: readonly Piece[], { response, writes }: Sending): Promise<number> {
+  const sizeBytes = pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
   try {
     await new Promise<void>((resolve, reject) => {
       const onClose = () => reject(new Error('the client has left'));
       response.once('close', onClose);
       writes.run(() => {
-        if (response.destroyed || pieces.length === 0) return onClose();
+        if (response.destroyed || pieces.length === 0) {
+          onClose();
+          return 0;
+        }
         // Without the cork the system call is made later, outside of the turn.
         response.cork();
         for (const { bytes } of pieces.slice(0, -1)) response.write(bytes);
@@ -80,9 +84,10 @@ async function send(pieces: readonly Piece[], { response, writes }: Sending): Pr
           resolve();
         });
         response.uncork();
+        return sizeBytes;
       });
     });
-    return pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    return sizeBytes;
   } finally {
     for (const piece of pieces) piece.release();
   }

@@ -57,11 +57,13 @@ class ReadSender {
     this.#isWaiting = true;
     this.#sending.writes.run(() => {
       this.#isWaiting = false;
-      if (!this.#hasEnded) this.#write();
+      return this.#hasEnded ? 0 : this.#write();
     });
   }
 
-  #write(): void {
+  /** Returns the bytes that were written. */
+  #write(): number {
+    const before = this.#cursor.position;
     const taken = this.#cursor.take();
     const last = taken.at(-1);
     if (last !== undefined) {
@@ -77,6 +79,7 @@ class ReadSender {
       this.#stop();
       this.#response.end();
     } else if (this.#cursor.state === 'failed' || this.#cursor.state === 'released') void this.#sendRest();
+    return this.#cursor.position - before;
   }
 
   #onSent(): void {

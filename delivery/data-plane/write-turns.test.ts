@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import { WriteTurns } from './write-turns.ts';
 
-/** Writes that take `ms` of processor time each; the turns of the event loop in which they ran, in order. */
-async function turnsOf(count: number, ms: number): Promise<number[]> {
-  const writes = new WriteTurns(4);
+const mebibyte = 1024 * 1024;
+
+/** The turns of the event loop in which writes of `bytes` each ran, in order; a turn has 4 MiB. */
+async function turnsOf(count: number, bytes: number): Promise<number[]> {
+  const writes = new WriteTurns(4 * mebibyte);
   let turn = 0;
   const turns: number[] = [];
   const countTurns = () => {
@@ -14,20 +16,26 @@ async function turnsOf(count: number, ms: number): Promise<number[]> {
   await new Promise<void>((resolve) => {
     for (let n = 0; n < count; n++)
       writes.run(() => {
-        for (const endMs = performance.now() + ms; performance.now() < endMs;);
         turns.push(turn);
         if (n === count - 1) resolve();
+        return bytes;
       });
   });
   return turns;
 }
 
 it('writes that fill a turn of the event loop leave the others to later turns', async () => {
-  const turns = await turnsOf(5, 5);
+  const turns = await turnsOf(5, 4 * mebibyte);
   expect(new Set(turns).size).toBe(5);
   expect(turns).toEqual(turns.toSorted((a, b) => a - b));
 });
 
-it('writes that take no time are not put off', async () => {
-  expect(new Set(await turnsOf(20, 0)).size).toBeLessThan(5);
+it('as many bytes as a turn may write are written in it', async () => {
+  expect(await turnsOf(4, 2 * mebibyte)).toEqual([0, 0, 1, 1]);
+});
+
+it('writes of a few bytes are put off by their number', async () => {
+  const turns = await turnsOf(100, 1);
+  expect(turns.filter((turn) => turn === 0)).toHaveLength(64);
+  expect(turns.at(-1)).toBe(1);
 });
