@@ -17,6 +17,7 @@ export interface BenchLine {
 export interface BenchSuite {
   readonly name:
     | 'stream'
+    | 'tickets'
     | 'loop'
     | 'thumb'
     | 'keys'

@@ -15,6 +15,7 @@ import { rowsSuite } from './suites/rows.ts';
 import { streamSuite } from './suites/stream.ts';
 import { submissionsSuite } from './suites/submissions.ts';
 import { thumbSuite } from './suites/thumb.ts';
+import { ticketsSuite } from './suites/tickets.ts';
 import { transcodeSuite } from './suites/transcode.ts';
 
 // `make bench`: runs the suites that BENCH names (all of them without it, `quick` for some of them with fewer
@@ -24,6 +25,7 @@ import { transcodeSuite } from './suites/transcode.ts';
 
 const suites: readonly BenchSuite[] = [
   streamSuite,
+  ticketsSuite,
   loopSuite,
   thumbSuite,
   keysSuite,

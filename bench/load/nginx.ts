@@ -121,9 +121,13 @@ async function start(program: string, body: (dir: string) => string, scheme = 'h
   return { url: `${scheme}://127.0.0.1:${port}`, pid: await workerOf(child.pid ?? 0), stop };
 }
 
+/** The master listens before it has a worker. */
 async function workerOf(pid: number): Promise<number> {
-  const [worker = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
-  return Number(worker);
+  for (;;) {
+    const [worker = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+    if (worker !== '') return Number(worker);
+    await sleep(10);
+  }
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -1,14 +1,22 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { videoRoot } from '#domain/media/object-keys.ts';
-import { certificate } from '../../testing/certificate.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { type Nginx, type ProxyForm, startOrigin, startProxy } from '../load/nginx.ts';
 import { load, type Outcome } from '../load/wrk.ts';
+import {
+  bucket,
+  certificateFile,
+  coldCount,
+  fillOrigin,
+  keyFile,
+  mediaHash,
+  type StreamCase,
+  streamCases,
+} from '../support/stream-objects.ts';
 
 // Delivery against a tuned nginx that proxies the same origin: the program as it is shipped, with its default settings,
 // one process each. The origin is an nginx that serves files without checking signatures, the cheapest there is, so
@@ -16,62 +24,24 @@ import { load, type Outcome } from '../load/wrk.ts';
 // cache; the peer of a case is the one that answers the most requests a second in it. One case has an origin that
 // speaks TLS, as object storage in a cloud does.
 
-const hash = 'bench';
-const rev = '0123456789abcdef';
-const bucket = 'media';
-const segmentBytes = 2 * 1024 * 1024;
-/** Each run requests names that no run before it has requested, more than can be served in its time. */
-const coldCount = 60_000;
-const coldCountPerSecond = 1_500;
-/** As many as a few renditions have in use: these are in memory after the first second. */
-const hotCount = 20;
 const connections = 32;
+/** How many of the cold names a second may use up. */
+const coldCountPerSecond = 1_500;
 /** Connections are opened, and code is compiled, which in our process goes on for some twenty seconds. */
 const warmUpSeconds = { ours: 25, nginx: 4 };
 const roundSeconds = 2;
 const rounds = 5;
 
+/** Of the origin. */
 type Scheme = 'http' | 'https';
+type Case = StreamCase & { readonly scheme: Scheme };
 
-interface Case {
-  readonly id: string;
-  readonly what: string;
-  /** Of the origin. */
-  readonly scheme: Scheme;
-  readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
-  readonly sizeBytesMin: number;
-}
-
-const trackPath = `/stream/${hash}/${rev}/video`;
+const { hot, cold, playlists } = streamCases;
 const cases: readonly Case[] = [
-  {
-    id: 'segments-hot',
-    what: '2 MB segments, hot',
-    scheme: 'http',
-    path: { prefix: `${trackPath}/hot/seg_`, count: hotCount, suffix: '.m4s' },
-    sizeBytesMin: segmentBytes,
-  },
-  {
-    id: 'segments-cold',
-    what: '2 MB segments, cold',
-    scheme: 'http',
-    path: { prefix: `${trackPath}/cold/seg_`, count: coldCount, suffix: '.m4s' },
-    sizeBytesMin: segmentBytes,
-  },
-  {
-    id: 'segments-cold-tls',
-    what: '2 MB segments, cold, origin with TLS',
-    scheme: 'https',
-    path: { prefix: `${trackPath}/cold/seg_`, count: coldCount, suffix: '.m4s' },
-    sizeBytesMin: segmentBytes,
-  },
-  {
-    id: 'playlists',
-    what: '4 kB playlists',
-    scheme: 'http',
-    path: { prefix: `${trackPath}/list`, count: hotCount, suffix: '/playlist.m3u8' },
-    sizeBytesMin: 4000,
-  },
+  { ...hot, scheme: 'http' },
+  { ...cold, scheme: 'http' },
+  { ...cold, id: `${cold.id}-tls`, what: `${cold.what}, origin with TLS`, scheme: 'https' },
+  { ...playlists, scheme: 'http' },
 ];
 
 const forms = ['buffered', 'unbuffered', 'cached'] as const satisfies readonly ProxyForm[];
@@ -113,7 +83,7 @@ async function startTargets(folder: string, scheme: Scheme, stops: (() => Promis
   const origin = await started(
     startOrigin(nginx, folder, scheme === 'https' ? { file: certificateFile(folder), keyFile: keyFile(folder) } : null),
   );
-  const path = `/${bucket}/${dirname(videoRoot(hash))}/`;
+  const path = `/${bucket}/${dirname(videoRoot(mediaHash))}/`;
   const proxy = (form: ProxyForm) => started(startProxy(nginx, { origin: origin.url, path, form }));
   return {
     ours: await startProgram({ args: ['--mode=server'], env: ourEnvironment(origin.url, certificateFile(folder)) }),
@@ -122,9 +92,6 @@ async function startTargets(folder: string, scheme: Scheme, stops: (() => Promis
     cached: await proxy('cached'),
   };
 }
-
-const certificateFile = (folder: string) => join(folder, 'certificate.pem');
-const keyFile = (folder: string) => join(folder, 'key.pem');
 
 function ourEnvironment(endpoint: string, trustedCertificate: string): Record<string, string> {
   return {
@@ -139,24 +106,6 @@ function ourEnvironment(endpoint: string, trustedCertificate: string): Record<st
     MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
     NODE_EXTRA_CA_CERTS: trustedCertificate,
   };
-}
-
-/** One segment under many names, so that it is in the page cache for all contenders alike. */
-async function fillOrigin(folder: string): Promise<void> {
-  await chmod(folder, 0o755);
-  await writeFile(certificateFile(folder), certificate.cert);
-  await writeFile(keyFile(folder), certificate.key);
-  const track = join(folder, bucket, videoRoot(hash), rev, 'video');
-  for (const name of ['hot', 'cold']) await mkdir(join(track, name), { recursive: true });
-  const segment = join(folder, 'segment');
-  await writeFile(segment, randomBytes(segmentBytes));
-  for (let n = 1; n <= hotCount; n++) await link(segment, join(track, 'hot', `seg_${n}.m4s`));
-  for (let n = 1; n <= coldCount; n++) await link(segment, join(track, 'cold', `seg_${n}.m4s`));
-  for (let n = 1; n <= hotCount; n++) {
-    await mkdir(join(track, `list${n}`));
-    const segments = Array.from({ length: 150 }, (_, index) => `#EXTINF:6.000,\nseg_${index + 1}.m4s\n`);
-    await writeFile(join(track, `list${n}`, 'playlist.m3u8'), `#EXTM3U\n${segments.join('')}#EXT-X-ENDLIST\n`);
-  }
 }
 
 async function measure(one: Case, targets: Targets): Promise<BenchLine[]> {

@@ -23,7 +23,13 @@ export async function startOnOwnServers(
   {
     args = [],
     variables = {},
-  }: { readonly args?: string[]; readonly variables?: Readonly<Record<string, string>> } = {},
+    probe = '/readyz',
+  }: {
+    readonly args?: string[];
+    readonly variables?: Readonly<Record<string, string>>;
+    /** `/healthz` where a bucket is none that could be ready. */
+    readonly probe?: '/readyz' | '/healthz';
+  } = {},
 ): Promise<ServiceOnOwnServers> {
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
   stops.push(() => rm(folder, { recursive: true, force: true }));
@@ -51,7 +57,7 @@ export async function startOnOwnServers(
     },
   });
   await until(
-    () => fetch(`${program.url}/readyz`),
+    () => fetch(`${program.url}${probe}`),
     ({ ok }) => ok,
   );
   return { program, sourceDir: source, databaseUrl: postgres.url, redisUrl: redis.url };
