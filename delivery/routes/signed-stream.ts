@@ -53,7 +53,7 @@ const doc: RouteDoc = {
 /** Of addresses that a new revision changes. */
 const mutableSecMax = 60;
 const immutableSecMax = 31_536_000;
-/** Parsed addresses of playlists; dropped all at once when there are more. */
+/** Addresses of playlists with their tickets; dropped all at once when there are more. */
 const knownPlaylistsMax = 10_000;
 
 interface SignedStreamDependencies {
@@ -102,31 +102,45 @@ function isFiltered(path: string): boolean {
   return /(?:^|\/)(?:master\.m3u8|manifest\.mpd)$/.test(path);
 }
 
+/** An address that its ticket opens, for as long as that is in force. */
+interface OpenAddress {
+  readonly address: TicketedAddress;
+  readonly path: string;
+  readonly plain: PlainTarget;
+  /** What was answered last, and for how many seconds the ticket was valid then. */
+  answered: { readonly leftSec: number; readonly target: PlainTarget } | null;
+}
+
 /** The targets of addresses that need no lookup, whose ticket is in force and opens them. */
 function plainTargets(tickets: TicketAccess): (url: string) => PlainTarget | null {
-  const playlists = new Map<string, PlainTarget>();
-  const plainOf = (rest: string) => {
-    const known = playlists.get(rest);
-    if (known !== undefined) return known;
-    const plain = plainTargetOf(streamPrefix + rest, immutable);
-    if (plain?.isPlaylist !== true) return plain;
-    if (playlists.size >= knownPlaylistsMax) playlists.clear();
-    playlists.set(rest, plain);
-    return plain;
-  };
+  const playlists = new Map<string, OpenAddress>();
   return (url) => {
-    const address = tickets.find(url);
-    const leftSec = address === null ? 0 : tickets.leftSec(address);
-    if (address === null || leftSec === 0 || !tickets.isKnownCurrent(address)) return null;
-    const { scope } = address.ticket;
-    const path = address.rest.slice(address.hash.length + 1);
-    if (scope !== null && isLimiting(scope) && (isFiltered(path) || !isInScope(scope, path))) return null;
-    const plain = plainOf(address.rest);
-    if (plain === null) return null;
-    const { key, isPlaylist, headers } = plain;
-    const cached = headers.with(headers.indexOf('cache-control') + 1, cacheControlOf(path, leftSec));
-    return { key, isPlaylist, headers: cached, isPassing: true };
+    const open = playlists.get(url) ?? openAddress(url, tickets);
+    if (open === null) return null;
+    const leftSec = tickets.leftSec(open.address);
+    if (leftSec === 0 || !tickets.isKnownCurrent(open.address)) return null;
+    if (open.answered?.leftSec !== leftSec) open.answered = { leftSec, target: targetFor(open, leftSec) };
+    if (!open.plain.isPlaylist || playlists.has(url)) return open.answered.target;
+    if (playlists.size >= knownPlaylistsMax) playlists.clear();
+    playlists.set(url, open);
+    return open.answered.target;
   };
+}
+
+/** Null for an address without a signed ticket, that its scope does not open, or that needs a lookup. */
+function openAddress(url: string, tickets: TicketAccess): OpenAddress | null {
+  const address = tickets.find(url);
+  if (address === null) return null;
+  const { scope } = address.ticket;
+  const path = address.rest.slice(address.hash.length + 1);
+  if (scope !== null && isLimiting(scope) && (isFiltered(path) || !isInScope(scope, path))) return null;
+  const plain = plainTargetOf(streamPrefix + address.rest, immutable);
+  return plain && { address, path, plain, answered: null };
+}
+
+function targetFor({ path, plain: { key, isPlaylist, headers } }: OpenAddress, leftSec: number): PlainTarget {
+  const cached = headers.with(headers.indexOf('cache-control') + 1, cacheControlOf(path, leftSec));
+  return { key, isPlaylist, headers: cached, isPassing: true };
 }
 
 /** Nothing is cached for longer than the ticket is valid. `path` is the one below the media that was asked for. */
