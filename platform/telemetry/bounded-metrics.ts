@@ -9,7 +9,7 @@ interface MetricOptions<Label extends string> {
 }
 
 /** One series of a counter: its labels are bound once, and it is added to the counter when the metrics are read. */
-export class CounterSeries {
+class CounterSeries {
   #pending = 0;
 
   inc(value = 1): void {
