@@ -4,7 +4,7 @@ export interface Backoff {
   readonly baseMs: number;
   /** The longest delay, in milliseconds. */
   readonly maxMs: number;
-  /** By how much each delay is longer than the one before; by default it is doubled. */
+  /** The ratio of each delay to the one before; by default 2. */
   readonly factor?: number;
 }
 

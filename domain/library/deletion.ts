@@ -115,7 +115,7 @@ export function purgePathsOf(hash: string): readonly string[] {
   return [`/stream/${hash}/*`, `/api/key/${hash}`, `/api/key/${hash}/*`, ...images, `/s/*/${hash}/*`];
 }
 
-/** With what the base64url of every key in a folder begins, as `/thumb/{sig}/{encoded_key}` has it. */
+/** The beginning of the base64url of every key in a folder, as `/thumb/{sig}/{encoded_key}` has it. */
 function encodedBeginning(folder: string): string {
   const bytes = Buffer.from(folder);
   return bytes.toString('base64url').slice(0, Math.floor((bytes.length * 4) / 3));

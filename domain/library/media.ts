@@ -8,7 +8,7 @@ export interface Media {
   readonly hash: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** When it is deleted by itself; null: never. */
+  /** The time at which it is deleted without a request; null: never. */
   readonly expiresAt: Date | null;
   /** While true, neither a request nor a time deletes anything of it. */
   readonly legalHold: boolean;

@@ -12,7 +12,7 @@ const standardRates: readonly Rational[] = [
   { num: 60, den: 1 },
 ];
 
-/** With their doubles and fourfolds, of fast cameras. */
+/** The standard rates with their doubles and fourfolds, of fast cameras. */
 const knownRates = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
 
 /** A rate within this share of a standard rate is the standard rate, written with fewer digits. */

@@ -14,7 +14,7 @@ export interface Rung extends FrameSize {
   readonly codec: VideoCodec;
   readonly range: VideoRange;
   readonly bitrateMax: number;
-  /** Where the profile wants it measured. */
+  /** The quality of the rung, where the profile wants it measured. */
   readonly quality?: RungQuality | undefined;
 }
 

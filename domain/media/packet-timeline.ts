@@ -20,7 +20,7 @@ export const packetSecMax = 30;
  * Packets are stored in decoding order: a frame may be stored up to this many frames before one that is shown earlier.
  */
 const reorderedFramesMax = 32;
-/** Durations of which even the shortest is longer than so many of the longest frame are wrong. */
+/** Packet durations are wrong if the shortest exceeds this many of the longest frames. */
 const wrongDurationRatio = 1.5;
 /** Later times are counted in the last second. */
 const secondsMax = 48 * 3600;

@@ -28,7 +28,7 @@ export type VideoCodec = (typeof videoCodecs)[number];
 export const profileOrigins = ['built_in', 'configuration', 'cluster'] as const;
 export type ProfileOrigin = (typeof profileOrigins)[number];
 
-/** Which streams get something that is never encrypted: none, those that are not encrypted either, or all. */
+/** The streams that get something that is never encrypted: none, those that are not encrypted either, or all. */
 const madeIn = ['never', 'clear', 'always'] as const;
 
 const rungSchema = z.strictObject({

@@ -85,7 +85,7 @@ export function revisionMaster(contents: MasterContents): string {
   ].join('\n');
 }
 
-/** By whose name this service's own data stands in a master playlist (RFC 8216, section 4.3.4.4). */
+/** The name of this service's own data in a master playlist (RFC 8216, section 4.3.4.4). */
 const chaptersDataId = 'io.reelwright.chapters';
 
 /** The lines that a player may load before it chooses a variant: the key and the chapters. */

@@ -5,7 +5,7 @@ import { languageName } from './languages.ts';
 const unquotable = /"+/g;
 /** As much of a name as fits into a player's menu. */
 const nameCharactersMax = 60;
-/** With a number that makes it unique. */
+/** The length of a name with the number that makes it unique. */
 export const trackNameMax = nameCharactersMax + 5;
 
 /** As much of a title as is looked at: quotes may fill a part of it. */

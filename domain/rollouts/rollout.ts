@@ -37,7 +37,7 @@ export function statusesBefore(to: RolloutStatus): RolloutStatus[] {
   return rolloutStatuses.filter((from) => (nextStatuses[from] as readonly RolloutStatus[]).includes(to));
 }
 
-/** In which reruns are begun, unless the rollout is paused. */
+/** The statuses in which reruns are begun, unless the rollout is paused. */
 export const beginningStatuses = ['canary', 'running'] as const satisfies readonly RolloutStatus[];
 
 /** Whether a rollout begins reruns, unless it is paused. */
@@ -45,7 +45,7 @@ export function isBeginning({ status }: Pick<Rollout, 'status'>): boolean {
   return (beginningStatuses as readonly RolloutStatus[]).includes(status);
 }
 
-/** In which a worker has something to do. */
+/** The statuses in which a worker has something to do. */
 export const activeStatuses = [
   ...beginningStatuses,
   'cancelling',

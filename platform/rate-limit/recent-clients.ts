@@ -1,4 +1,4 @@
-/** Whose request is so old is taken to have left. */
+/** A client whose last request is older than this has left. */
 const recentMs = 5_000;
 
 /** Whether a client is the only one that makes requests of this server. */

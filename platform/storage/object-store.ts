@@ -65,7 +65,7 @@ export interface PieceReceiver {
 export interface Download {
   readonly info: ObjectInfo;
   start(receiver: PieceReceiver): void;
-  /** At most what was already received still comes. */
+  /** Stops the bytes; at most those that were already received still come. */
   pause(): void;
   resume(): void;
   /** The receiver is not called after this. */
