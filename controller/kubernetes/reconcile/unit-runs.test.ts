@@ -61,7 +61,7 @@ it('a step that was killed has the times of the kubelet, one that lies too, and 
   const dear = { ...run, started_at: times.startedAt, duration_ms: 9_000_000, processor_ms: 100 };
   const told = JSON.stringify({ type: 'result', error: null, steps: [dear, { ...dear, step: 'publish' }] });
   expect(runsOf({ 'mj-job-2': [pod('a', [ended(told, times)])] })).toMatchObject([
-    { steps: [{ step: 'process', duration_ms: 8000, processor_ms: 100 }] },
+    { steps: [{ step: 'fetch', duration_ms: 8000, processor_ms: 100 }] },
   ]);
 });
 

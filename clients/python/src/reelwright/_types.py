@@ -7,7 +7,7 @@ from typing import Generic, Literal, NotRequired, TypedDict, TypeVar
 
 from ._results import AnyResults, JobType
 from .errors import ReelwrightError
-from .models import ImageThumbnailJobNotice, WaitingReason
+from .models import ImageThumbnailJobNotice, JobUsage, WaitingReason
 
 ResultsT = TypeVar("ResultsT")
 
@@ -53,6 +53,7 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     source_changed: NotRequired[bool | None]
     results_missing: NotRequired[bool]
     notice: NotRequired[ImageThumbnailJobNotice]
+    usage: NotRequired[JobUsage]
 
 
 class BatchOutcome(TypedDict):
