@@ -151,7 +151,8 @@ function answersOf(doc: RouteDoc, schemas: Components): Json {
 
 /** JSON, another type, or what the caller asks for of both. */
 function contentOf(shapes: readonly z.ZodType[], contentType: string | undefined, schemas: Components): Json {
-  const other = contentType === undefined ? {} : { [contentType]: { schema: {} } };
+  const schema = shapes.length > 0 ? { type: 'string' } : {};
+  const other = contentType === undefined ? {} : { [contentType]: { schema } };
   const content = { ...(shapes.length > 0 ? jsonContent(shapes, schemas).content : {}), ...other };
   return Object.keys(content).length === 0 ? {} : { content };
 }

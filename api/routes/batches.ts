@@ -14,7 +14,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { refusalsOf } from '../own-submissions.ts';
-import { choicesOf } from '../submission-headers.ts';
+import { choicesOf, warnOfQuotas } from '../submission-headers.ts';
 import { validated } from '../validated.ts';
 import { batchAnswerSchema, batchShape } from '../wire/batch.ts';
 import { submissionToWire } from '../wire/job.ts';
@@ -53,6 +53,7 @@ export function addBatchRoute(app: FastifyInstance, dependencies: BatchRouteDepe
       });
       for (const answer of answers)
         if ('isNew' in answer && answer.isNew) audit(log, request, { what: 'job submitted', jobId: answer.job.id });
+      for (const answer of answers) if ('near' in answer) warnOfQuotas(reply, answer.near);
       const equal = answers.flatMap((answer) => ('error' in answer || answer.isNew ? [] : [answer.job]));
       const reasons = await waitingReasonsOf(database, equal);
       return { jobs: answers.map((answer) => entryOf(answer, request, { reply, log, reasons })) };

@@ -20,14 +20,14 @@ import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waitin
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
+import { apiKeyOf } from '../hooks/api-key.ts';
 import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { noSuchJob } from '../missing.ts';
 import { refusalsOf } from '../own-submissions.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { usedTimesToWire } from '../wire/usage.ts';
-import { choicesOf } from '../submission-headers.ts';
+import { askerOf, choicesOf, warnOfQuotas } from '../submission-headers.ts';
 import * as docs from './jobs.doc.ts';
 import { jobListQuerySchema, jobQuerySchema, type jobSchema, noFieldsSchema } from '../wire/job-schemas.ts';
 
@@ -58,6 +58,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     const choices = choicesOf(request);
     const outcome = await submitJob(dependencies, submission, traceOf(request), choices);
     if (outcome.isNew) audit(log, request, { what: 'job submitted', jobId: outcome.job.id });
+    warnOfQuotas(reply, outcome.near);
     const reason = outcome.isNew ? null : await waitingReasonOf(dependencies.database, outcome.job);
     return reply
       .code(outcome.isNew ? 202 : 200)
@@ -105,7 +106,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     { onRequest: limited, config: { doc: docs.retry } },
     async (request: JobRequest, reply) => {
       refuseFields(request);
-      const jobs = await retryJob(dependencies, request.params.id, traceOf(request), apiKeyId(request));
+      const jobs = await retryJob(dependencies, request.params.id, traceOf(request), askerOf(request));
       for (const job of jobs) audit(log, request, { what: 'job retried', jobId: job.id });
       return reply.code(202).send(retryToWire(request.params.id, jobs));
     },

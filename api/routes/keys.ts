@@ -11,7 +11,15 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import type { KnownKeys } from '../hooks/known-keys.ts';
 import { validated } from '../validated.ts';
-import { keyBodySchema, keyListQuerySchema, keyListSchema, keySchema, keyToWire, newKeySchema } from '../wire/key.ts';
+import {
+  keyBodySchema,
+  keyListQuerySchema,
+  keyListSchema,
+  keySchema,
+  keyToWire,
+  newKeySchema,
+  quotasOf,
+} from '../wire/key.ts';
 
 // Named API keys (docs/reference/contract.md, "Keys"): made, listed and revoked by administrators, never changed.
 
@@ -75,6 +83,7 @@ export function addKeyRoutes(app: FastifyInstance, { guards, keys, knownKeys, lo
       profiles: given.profiles ?? null,
       priorityMax: given.priority_max,
       weight: given.weight,
+      quotas: quotasOf(given.quotas),
       sha256,
       expiresAt: given.expires_at === undefined ? null : new Date(given.expires_at),
     });

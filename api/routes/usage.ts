@@ -32,7 +32,7 @@ const rowsMax = 10_000;
 
 type UsageRouteDependencies = Pick<ApiDependencies, 'config' | 'listDatabase' | 'clock'> & { readonly guards: Guards };
 
-/** `GET /api/usage` (C37.5 to C37.9). */
+/** `GET /api/usage` (C37.5 to C37.7). */
 export function addUsageRoute(
   app: FastifyInstance,
   { guards, config, listDatabase, clock }: UsageRouteDependencies,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
 import { weightMax } from '#domain/keys/api-key.ts';
+import type { KeyQuotas, QuotaName } from '#domain/keys/quotas.ts';
 import { rights } from '#domain/keys/rights.ts';
 import { sourceKeySchema } from '#domain/jobs/submission.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
@@ -13,6 +14,31 @@ const nameField = z
   .describe('The name of the key, which no other has.')
   .meta({ examples: ['acme'] });
 const rightsField = z.array(z.enum(rights)).describe('What the key may do; `admin` is everything.');
+
+const amount = z.number().positive().max(Number.MAX_SAFE_INTEGER);
+const whole = z.int().min(1);
+const quotaFields = {
+  jobs_at_once: whole
+    .optional()
+    .describe('Jobs that have not ended.')
+    .meta({ examples: [100] }),
+  jobs_a_day: whole
+    .optional()
+    .describe('Jobs that ended in the day (UTC), and those that have not ended.')
+    .meta({ examples: [5_000] }),
+  output_minutes_a_day: amount
+    .optional()
+    .describe('Minutes of renditions that were made in the day.')
+    .meta({ examples: [600] }),
+  processor_hours_a_day: amount
+    .optional()
+    .describe('Processor hours that attempts took which ended in the day.')
+    .meta({ examples: [24] }),
+  stored_bytes: whole
+    .optional()
+    .describe('What the results of its jobs take up.')
+    .meta({ examples: [1_000_000_000_000] }),
+} as const satisfies Record<QuotaName, z.ZodType>;
 
 /** A named key without its text. */
 const keyFields = {
@@ -45,6 +71,11 @@ const keyFields = {
     .int()
     .describe('How many slots its jobs get beside those of other keys that wait, in proportion to their weights.')
     .meta({ examples: [1] }),
+  quotas: z
+    .object(quotaFields)
+    .nullable()
+    .describe('What it may use; null: whatever it asks for.')
+    .meta({ examples: [null] }),
   created_at: time.describe('When it was made.'),
   expires_at: time.nullable().describe('From when it is refused; null: never.'),
   last_used_at: time.nullable().describe('The hour of its last use; null: never used.'),
@@ -104,6 +135,11 @@ export const keyBodySchema = z
       .max(weightMax)
       .default(1)
       .describe('How many slots its jobs get beside those of other keys that wait, in proportion to their weights.'),
+    quotas: z
+      .strictObject(quotaFields)
+      .optional()
+      .describe('What the key may use; what is left out has no limit.')
+      .meta({ examples: [{ jobs_a_day: 5_000 }] }),
     expires_at: z.iso
       .datetime()
       .optional()
@@ -116,6 +152,12 @@ export const keyBodySchema = z
   })
   .register(bodies, { id: 'KeyRequest' });
 
+/** Quotas as they are stored: null for none. */
+export function quotasOf(given: z.output<typeof keyBodySchema>['quotas']): KeyQuotas | null {
+  const limits = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
+  return limits.length === 0 ? null : Object.fromEntries(limits);
+}
+
 /** A key as administrators see it. */
 export function keyToWire(key: ListedKey): z.output<typeof keySchema> {
   return {
@@ -127,6 +169,7 @@ export function keyToWire(key: ListedKey): z.output<typeof keySchema> {
     profiles: key.profiles === null ? null : [...key.profiles],
     priority_max: key.priorityMax,
     weight: key.weight,
+    quotas: key.quotas ?? null,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { KnownProblem } from '../errors.ts';
 import { priorityMax } from '../jobs/ticket.ts';
+import type { KeyQuotas } from './quotas.ts';
 import type { Right } from './rights.ts';
 
 /** An API key without its secret. A named key never changes: it is made, and revoked. */
@@ -19,6 +20,8 @@ export interface ApiKey {
   readonly priorityMax: number;
   /** How many slots it gets beside others, in proportion to theirs (domain/jobs/turns.ts): 1 to `weightMax`. */
   readonly weight: number;
+  /** What it may use; absent and null: whatever it asks for. */
+  readonly quotas?: KeyQuotas | null;
 }
 
 /** The greatest weight of a key. */

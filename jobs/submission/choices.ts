@@ -4,6 +4,7 @@ import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts
 import type { Job } from '#domain/jobs/job.ts';
 import type { DescriptionChange } from '#domain/media/description.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
+import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import {
   type MissingProfile,
@@ -28,7 +29,12 @@ export interface Choices extends DescriptionChange {
   readonly priority?: number | undefined;
   /** The API key of the request. */
   readonly keyId?: string | undefined;
+  /** Of that key. */
+  readonly quotas?: KeyQuotas | null | undefined;
 }
+
+/** Who asks for a job. */
+export type Asker = Pick<Choices, 'keyId' | 'quotas'>;
 
 /** Choices whose profile exists. */
 export interface Chosen extends Omit<Choices, 'profile'> {

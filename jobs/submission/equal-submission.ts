@@ -28,8 +28,8 @@ export async function repaired(
   const resultsMissing = await areResultsMissing(dependencies.media, job);
   if (resultsMissing !== true || !dependencies.config.repairMissing) return { job, isNew: false, resultsMissing };
   try {
-    const { profile, pool, priority, keyId } = choices;
-    const rerun = { reason: 'its results are missing', profile, pool, priority, keyId };
+    const { profile, pool, priority, keyId, quotas } = choices;
+    const rerun = { reason: 'its results are missing', profile, pool, priority, keyId, quotas };
     const { job: made, isNew } = await makeRerun(dependencies, job.id, { rerun, trace });
     return { job: made, isNew };
   } catch (error) {

@@ -2,6 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
+import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import { choicesOf, chosenFields } from './choices.ts';
@@ -23,6 +24,8 @@ export interface Rerun {
   readonly priority?: number | undefined;
   /** The API key of the request. */
   readonly keyId?: string | undefined;
+  /** Of that key. */
+  readonly quotas?: KeyQuotas | null | undefined;
   /** The id of the new job; by default a random one. */
   readonly id?: string;
   /** The job whose stream alone it may replace; by default whatever is played and not newer. */
@@ -91,6 +94,7 @@ export async function makeRerun(
   const outcome = await dependencies.jobs.insertOrFind({
     id: rerun.id ?? dependencies.randomUuid(),
     keyId: rerun.keyId ?? null,
+    quotas: rerun.quotas ?? null,
     type,
     hash,
     source,

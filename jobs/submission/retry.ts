@@ -2,7 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
-import { choicesOf, chosenFields } from './choices.ts';
+import { type Asker, choicesOf, chosenFields } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies } from './preflight.ts';
@@ -20,13 +20,13 @@ type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' |
  * store locks the failed row while it looks and inserts, so of two equal requests one makes the jobs and the other is
  * refused. A ticket that cannot be added is left to the sweeper, since the same request again would be refused.
  *
- * @throws KnownProblem `not_found`, `not_retryable`, `conflict`
+ * @throws KnownProblem `not_found`, `not_retryable`, `conflict`; `rate_limited` beyond a quota of the key
  */
 export async function retryJob(
   dependencies: RetryDependencies,
   jobId: string,
   trace: TraceContext | null,
-  keyId: string | null = null,
+  { keyId, quotas }: Asker = {},
 ): Promise<Job[]> {
   const failed = await dependencies.jobs.find(jobId);
   if (failed === null) throw reasons.not_found;
@@ -55,7 +55,8 @@ export async function retryJob(
           title: job.title,
           metadata: job.metadata,
           trace,
-          keyId,
+          keyId: keyId ?? null,
+          quotas: quotas ?? null,
         };
       }),
   });

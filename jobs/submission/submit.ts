@@ -4,6 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Notice } from '#domain/jobs/notice.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
 import { saysSomething } from '#domain/media/description.ts';
+import type { UsedQuota } from '#domain/keys/quotas.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { addReceiver, type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
 import { type Choices, chosenFields, findChosen, refuseUnknownPool } from './choices.ts';
@@ -18,6 +19,8 @@ export interface Submitted {
   readonly notice?: Notice | undefined;
   /** Whether the main object of a completed job is missing; undefined where it is not known. */
   readonly resultsMissing?: boolean | undefined;
+  /** Quotas of the key that are near their limits with the new job. */
+  readonly near?: readonly UsedQuota[] | undefined;
 }
 
 export type SubmissionOutcome = Submitted | { readonly error: unknown };
@@ -61,7 +64,7 @@ export async function submitJobs(
   const prepared = await forEachOf(submissions, (submission) => prepare(dependencies, submission, { trace, choices }));
   // In one turn of the event loop, so that they share a statement.
   const accepted = await Promise.all(
-    prepared.map(async (each) =>
+    prepared.map(async (each): Promise<SubmissionOutcome> =>
       'error' in each || 'job' in each ? each : settled(dependencies.jobs.insertOrFind(each)),
     ),
   );
@@ -123,6 +126,7 @@ async function prepare(
       keyId: choices.keyId ?? null,
       title: choices.title ?? null,
       metadata: choices.metadata ?? null,
+      quotas: choices.quotas ?? null,
     };
   } catch (error) {
     const job = await dependencies.jobs.findLive(key);

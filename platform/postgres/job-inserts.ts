@@ -16,6 +16,7 @@ import {
   jobOfRow,
   type NewJob,
 } from './job-row.ts';
+import { type InsertedWithinQuotas, insertWithinQuotas, type JobWithinQuotas } from './quotas.ts';
 
 // One statement for any number of jobs: the partial unique index decides between new and existing. Rows are inserted in
 // the order of their keys, so that two such statements cannot deadlock. Only a new row's time is returned: the whole
@@ -37,19 +38,26 @@ const findLive = `
 
 type LiveJobs = (Job | null | Promise<Job | null>)[];
 
-/** Inserts of jobs. Calls that arrive together share a statement. */
+/** Inserts of jobs. Calls that arrive together share a statement, but those of keys with quotas. */
 export class JobInserts {
   readonly #inserts: CoalescedCalls<NewJob, Job | null>;
+  readonly #withinQuotas: CoalescedCalls<JobWithinQuotas, InsertedWithinQuotas>;
   readonly #database: Database;
 
   constructor(database: Database) {
     this.#database = database;
     // Two at once: one is being written while the other is answered. The pool has connections for everything else.
     this.#inserts = new CoalescedCalls({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 500, atOnceMax: 2 });
+    // They wait for one another: in this process without a connection.
+    const insertEach = (jobs: readonly JobWithinQuotas[]) =>
+      Promise.all(jobs.map((job) => insertWithinQuotas(database, job)));
+    this.#withinQuotas = new CoalescedCalls({ run: insertEach, sizeMax: 1, atOnceMax: 2 });
   }
 
   /** See `JobStore.insertOrFind`. */
-  async insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
+  async insertOrFind(newJob: NewJob): Promise<InsertedWithinQuotas> {
+    const { keyId, quotas } = newJob;
+    if (keyId && quotas) return this.#withinQuotas.add({ newJob, keyId, quotas });
     // Null when the equal job ended between the two statements, or its media is deleted: try again.
     for (let tries = 0; tries < 100; tries++) {
       const job = await this.#inserts.add(newJob);

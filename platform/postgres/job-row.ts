@@ -1,5 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import { wellFormedJson } from '#domain/well-formed-json.ts';
 
 type GivenField = 'id' | 'type' | 'hash' | 'source' | 'options' | 'queue' | 'sourceSizeBytes' | 'sourceEtag';
@@ -11,6 +12,8 @@ export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pic
   readonly idempotencyKey: string;
   /** The job whose stream alone this one's may replace; by default whatever is played and not newer. */
   readonly replaces?: string;
+  /** The quotas of its API key, within which the row is inserted. */
+  readonly quotas?: KeyQuotas | null;
 }
 
 /** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
@@ -92,7 +95,7 @@ export function jobOfRow(row: JobRow): Job {
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
   const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
   const { rerunOfJobId = null, rerunReason = null, title = null, metadata = null, keyId = null, ...rest } = others;
-  const { replaces: _replaces, ...given } = rest;
+  const { replaces: _replaces, quotas: _quotas, ...given } = rest;
   return {
     ...given,
     pool,

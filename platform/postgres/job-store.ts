@@ -22,6 +22,7 @@ import {
   type TicketRow,
 } from './job-row.ts';
 import { addCallback, type CallbackAdded } from './job-callbacks.ts';
+import type { InsertedWithinQuotas } from './quotas.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
 import type { UsedTimes } from './usage-store.ts';
 import { type Counted, lookAtPool, type PoolLook } from './turn-rows.ts';
@@ -84,8 +85,10 @@ export class JobStore extends AttemptStore {
   /**
    * The new job, or the live one that an equal submission made (docs/reference/contract.md, "Idempotency"). One of
    * several concurrent equal calls makes the row. Committed before it returns.
+   *
+   * @throws KnownProblem `rate_limited` for a key that has used up a quota
    */
-  insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
+  insertOrFind(newJob: NewJob): Promise<InsertedWithinQuotas> {
     return this.#inserts.insertOrFind(newJob);
   }
 

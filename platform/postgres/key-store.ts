@@ -1,5 +1,6 @@
 import type { ApiKey } from '#domain/keys/api-key.ts';
 import type { Database } from './database.ts';
+import { toJson } from './job-row.ts';
 
 /** A named key as administrators see it. */
 export interface ListedKey extends ApiKey {
@@ -24,7 +25,7 @@ export interface FoundKey {
 /** The columns of an `ApiKey`. */
 export const keyColumns = [
   'id, name, rights, hash_prefix as "hashPrefix", source_prefix as "sourcePrefix", profiles',
-  'priority_max as "priorityMax", weight',
+  'priority_max as "priorityMax", weight, quotas',
 ].join(', ');
 const columns = `${keyColumns}, created_at as "createdAt", expires_at as "expiresAt", last_used_at as "lastUsedAt"`;
 /** Whether the row of a key names an earlier hour than this one as the one of its last use. */
@@ -37,8 +38,8 @@ const sql = {
   list: `select ${columns} from api_keys where name collate "C" > $1 order by name collate "C" limit $2`,
   insert: `
     insert into api_keys (id, name, rights, hash_prefix, source_prefix, profiles, priority_max, sha256, expires_at,
-      weight)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+      weight, quotas)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     on conflict do nothing returning ${columns}`,
   remove: `delete from api_keys where id = $1 returning ${columns}`,
   markUsed: `update api_keys set last_used_at = date_trunc('hour', now()) where id = $1 and ${isUsedAgain}`,
@@ -66,7 +67,8 @@ export class KeyStore {
   /** Null when there is a key of that name. */
   async insert(key: NewKey): Promise<ListedKey | null> {
     const { id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt, weight } = key;
-    const values = [id, name, rights, hashPrefix, sourcePrefix, profiles, priorityMax, sha256, expiresAt, weight];
+    const bounds = [hashPrefix, sourcePrefix, profiles, priorityMax];
+    const values = [id, name, rights, ...bounds, sha256, expiresAt, weight, toJson(key.quotas)];
     return (await this.#database.pool.query<ListedKey>(sql.insert, values)).rows[0] ?? null;
   }
 

@@ -1,19 +1,10 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
-import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
-import { answersEqual, giveUpKeyOfDeleted } from './equal-keys.ts';
-import {
-  describedColumns,
-  describedValues,
-  insertedColumns,
-  insertedValues,
-  jobColumns,
-  type JobRow,
-  jobOfRow,
-  type NewJob,
-} from './job-row.ts';
+import { insertOrFind } from './equal-inserts.ts';
+import { jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
+import { lockQuotas } from './quotas.ts';
 
 /** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
 export type RetriesCreated =
@@ -23,13 +14,6 @@ export type RetriesCreated =
 
 const lock = `select ${jobColumns} from jobs where id = $1 for update`;
 const liveRetry = 'select 1 from jobs where retry_of_job_id = $1 and status = any($2) limit 1';
-const insert = `
-  insert into jobs (${insertedColumns}, ${describedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-    $13, $14, $15, $16, $17, $18, $19, $20, $21)
-  on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
-  returning ${jobColumns}`;
-const findEqual = `
-  select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2) and ${answersEqual}`;
 
 /** See `JobStore.createRetries`. */
 export async function createRetries(
@@ -46,6 +30,11 @@ export async function createRetries(
       const { rowCount } = await client.query(liveRetry, [jobId, liveStatuses]);
       if (rowCount !== 0) return { outcome: 'retry_exists' };
       const wanted = newJobs(job);
+      const { keyId, quotas } = wanted[0] ?? {};
+      if (keyId && quotas) {
+        const { refusal } = await lockQuotas(client, { keyId, quotas, jobs: wanted.length });
+        if (refusal !== null) throw refusal;
+      }
       const made = new Map<string, Job>();
       // In the order of their keys, so that two transactions with equal jobs cannot wait for each other.
       for (const newJob of wanted.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1))) {
@@ -58,17 +47,4 @@ export async function createRetries(
       return { outcome: 'not_allowed', reason: error.message };
     throw error;
   }
-}
-
-/** The new job, or the live one that is equal to it, as an equal submission would be answered. */
-async function insertOrFind(client: PoolClient, newJob: NewJob): Promise<Job> {
-  // Neither: the equal job ended between the two statements, or its media is deleted.
-  for (let tries = 0; tries < 100; tries++) {
-    const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob), ...describedValues(newJob)]);
-    if (inserted.rows[0] !== undefined) return jobOfRow(inserted.rows[0]);
-    const found = await client.query<JobRow>(findEqual, [newJob.idempotencyKey, liveStatuses]);
-    if (found.rows[0] !== undefined) return jobOfRow(found.rows[0]);
-    await giveUpKeyOfDeleted(client, newJob.idempotencyKey);
-  }
-  throw new Error('equal jobs came and went too fast to find one');
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { digestOfKey, keyIdOf } from '#domain/keys/api-key.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
@@ -104,5 +104,80 @@ it('C37.8: `GET /api/jobs/{id}` has what the attempts of the job took', async ()
     processor_publish_seconds: 0,
     pod_seconds: 2.5,
     wasted_seconds: 2.5,
+  });
+});
+
+const made = async (name: string, quotas: unknown) => {
+  const body = JSON.stringify({ name, rights: ['submit', 'read'], quotas });
+  const { status, json } = await api.call('/api/keys', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  return { status, json, headers: { 'x-api-key': json.key as string } };
+};
+
+const atOnce = (number: number) => thumbnail(`at-once-${number}`);
+
+describe('quotas', () => {
+  it('C37.15: a key is made with quotas, which are shown with it', async () => {
+    const { status, json } = await made('shown', { jobs_a_day: 10, stored_bytes: 1e12 });
+    expect([status, json.quotas]).toEqual([201, { jobs_a_day: 10, stored_bytes: 1e12 }]);
+    const { keys } = (await api.call('/api/keys')).json;
+    expect(keys).toContainEqual(expect.objectContaining({ name: 'shown', quotas: json.quotas }));
+    expect((await made('none', {})).json.quotas).toBeNull();
+    for (const wrong of [{ jobs_a_day: 0 }, { jobs_a_day: 1.5 }, { jobs: 3 }, 5])
+      expect((await made('wrong', wrong)).status).toBe(400);
+  });
+
+  it('C37.11, C37.13: an answer warns of a quota at 80 %, and one over it is 429 with its name and Retry-After', async () => {
+    const { headers } = await made('bounded', { jobs_at_once: 5, jobs_a_day: 6 });
+    const warnings: (string | null)[] = [];
+    for (let number = 0; number < 5; number += 1) {
+      const { status, headers: answered } = await api.submit(atOnce(number), headers);
+      expect(status).toBe(202);
+      warnings.push(answered.get('x-quota-warning'));
+    }
+    expect(warnings.slice(0, 3)).toEqual([null, null, null]);
+    expect(warnings[3]).toBe('jobs_at_once; used=4; limit=5');
+    expect(warnings[4]).toMatch(
+      /^jobs_at_once; used=5; limit=5, jobs_a_day; used=5; limit=6; until="\d{4}-.*T00:00:00.000Z"$/,
+    );
+    const refused = await api.submit(atOnce(5), headers);
+    expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited']);
+    expect(refused.headers.get('retry-after')).toBe('60');
+    expect(refused.json.errors).toEqual([
+      {
+        pointer: '/X-API-Key',
+        code: 'jobs_at_once',
+        detail: 'has used 5 of 5 of its quota jobs_at_once: wait until one of them has ended',
+      },
+    ]);
+    const { json: equal, status } = await api.submit(atOnce(0), headers);
+    expect([status, equal.hash]).toEqual([200, 'at-once-0']);
+  });
+
+  it('C37.12: a batch is accepted as far as the quotas of its key allow', async () => {
+    const { headers } = await made('batch', { jobs_at_once: 2 });
+    const jobs = [1, 2, 3, 4].map((number) => thumbnail(`batch-${number}`));
+    const { json } = await api.call('/api/jobs/batch', {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ jobs }),
+    });
+    const entries = json.jobs as { status: number; problem?: { code: string } }[];
+    expect(entries.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, 202, 429, 429]);
+    expect(entries.flatMap(({ problem }) => (problem === undefined ? [] : [problem.code]))).toEqual([
+      'rate_limited',
+      'rate_limited',
+    ]);
+  });
+
+  it('C37.12: a rerun is within the quotas of the key that asks for it', async () => {
+    const { headers } = await made('reruns', { jobs_a_day: 1 });
+    const { json } = await api.submit(thumbnail('rerun-1'), headers);
+    await api.complete(json.job_id, results);
+    const { status, json: problem } = await api.call(`/api/jobs/${json.job_id}/rerun`, { method: 'POST', headers });
+    expect([status, problem.errors?.[0]?.code]).toEqual([429, 'jobs_a_day']);
   });
 });

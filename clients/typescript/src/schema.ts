@@ -1630,6 +1630,33 @@ export interface components {
              */
             wasted_seconds: number;
         };
+        KeyQuotas: {
+            /**
+             * @description Jobs that have not ended.
+             * @example 100
+             */
+            jobs_at_once?: number;
+            /**
+             * @description Jobs that ended in the day (UTC), and those that have not ended.
+             * @example 5000
+             */
+            jobs_a_day?: number;
+            /**
+             * @description Minutes of renditions that were made in the day.
+             * @example 600
+             */
+            output_minutes_a_day?: number;
+            /**
+             * @description Processor hours that attempts took which ended in the day.
+             * @example 24
+             */
+            processor_hours_a_day?: number;
+            /**
+             * @description What the results of its jobs take up.
+             * @example 1000000000000
+             */
+            stored_bytes?: number;
+        };
         Key: {
             /**
              * @description The key: the first 8 hex digits of its SHA-256, as log lines name it.
@@ -1670,6 +1697,11 @@ export interface components {
              * @example 1
              */
             weight: number;
+            /**
+             * @description What it may use; null: whatever it asks for.
+             * @example null
+             */
+            quotas: components["schemas"]["KeyQuotas"] | null;
             /**
              * Format: date-time
              * @description When it was made.
@@ -2175,6 +2207,11 @@ export interface components {
              * @example 1
              */
             weight: number;
+            /**
+             * @description What it may use; null: whatever it asks for.
+             * @example null
+             */
+            quotas: components["schemas"]["KeyQuotas"] | null;
             /**
              * Format: date-time
              * @description When it was made.
@@ -5378,6 +5415,33 @@ export interface components {
              */
             revision: string;
         };
+        KeyRequestQuotas: {
+            /**
+             * @description Jobs that have not ended.
+             * @example 100
+             */
+            jobs_at_once?: number;
+            /**
+             * @description Jobs that ended in the day (UTC), and those that have not ended.
+             * @example 5000
+             */
+            jobs_a_day?: number;
+            /**
+             * @description Minutes of renditions that were made in the day.
+             * @example 600
+             */
+            output_minutes_a_day?: number;
+            /**
+             * @description Processor hours that attempts took which ended in the day.
+             * @example 24
+             */
+            processor_hours_a_day?: number;
+            /**
+             * @description What the results of its jobs take up.
+             * @example 1000000000000
+             */
+            stored_bytes?: number;
+        };
         KeyRequest: {
             /**
              * @description A name that no other key has, for log lines and lists.
@@ -5407,6 +5471,13 @@ export interface components {
             priority_max?: number;
             /** @description How many slots its jobs get beside those of other keys that wait, in proportion to their weights. Default: `1` */
             weight?: number;
+            /**
+             * @description What the key may use; what is left out has no limit.
+             * @example {
+             *       "jobs_a_day": 5000
+             *     }
+             */
+            quotas?: components["schemas"]["KeyRequestQuotas"];
             /**
              * Format: date-time
              * @description From when the key is refused; by default never.
@@ -9222,7 +9293,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Usage"];
-                    "text/csv": unknown;
+                    "text/csv": string;
                 };
             };
             /** @description `invalid_request`: The request is not valid. */
