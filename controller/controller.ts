@@ -23,6 +23,7 @@ import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 import { playbackRetentionTask } from './upkeep/playback-retention.ts';
 import { retentionTasks } from './upkeep/retention.ts';
 import { rolloutGaugesTask } from './upkeep/rollout-gauges.ts';
+import { usageGaugesTask } from './upkeep/usage-gauges.ts';
 import { rolloutRetentionTask, rolloutTask } from './upkeep/rollouts.ts';
 import { sweeperComponent } from './upkeep/sweeper.ts';
 import { taskRequestHandler } from './execution/task-requests.ts';
@@ -101,6 +102,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     periodicComponent({ ...rolloutTask({ ...dependencies, isStorageAway }), everyMs: rolloutsEveryMs, log }),
     periodicComponent({ ...dueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     periodicComponent({ ...rolloutGaugesTask(dependencies), everyMs: gaugesEveryMs, log }),
+    periodicComponent({ ...usageGaugesTask(dependencies), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
 }

@@ -1,17 +1,32 @@
 import type { Database } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageDimensions, usageOf } from '#platform/postgres/usage-store.ts';
 import { usageDays, usageKeys } from './many-rows.ts';
+import { newJobOf } from './new-job.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
 
+const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+
 /** Usage and quotas of a year, of three. */
 export function usageQueries(): Query[] {
-  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
   const year = { from: day(usageDays / 3 - 1), to: day(0), limit: 10_000 };
+  const request = { type: 'image:thumbnail' as const, hash: 'busy', source: 'in', options: { outputs: [] } };
+  const newJob = { ...newJobOf(request), keyId: '00000005' };
   const rowsOfYear = (usageDays / 3) * usageKeys;
   return [
     ['usage: a year of all keys', rowsOfYear, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
     ['usage: a year by everything', rowsOfYear, (d) => usageOf(d, { ...year, by: usageDimensions, keyId: null })],
     ['usage: a year of a key', usageDays / 3, (d) => usageOf(d, { ...year, by: ['day', 'type'], keyId: '00000005' })],
+    ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
+    ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
+    [
+      'quotas: a submission over one',
+      usageDays,
+      (d) =>
+        new JobStore(d)
+          .insertOrFind({ ...newJob, quotas: { output_minutes_a_day: 1e-6 } })
+          .catch((error: unknown) => error),
+    ],
   ];
 }

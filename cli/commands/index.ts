@@ -13,6 +13,7 @@ import { serverCommands } from './servers.ts';
 import { signingCommands } from './signing.ts';
 import { sourceCommands } from './sources.ts';
 import { submit } from './submit.ts';
+import { usage } from './usage.ts';
 import { webhookCommands } from './webhooks.ts';
 
 /** The commands, in the order in which help shows them. */
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   ...signingCommands,
   ...rolloutCommands,
   ...keyCommands,
+  usage,
   listen,
   pools,
   profilesCheck,

@@ -11,6 +11,28 @@ type KeyRight = Key['rights'][number];
 
 const rights: readonly KeyRight[] = ['read', 'submit', 'upload', 'import', 'delete', 'publish', 'admin'];
 
+const quotaNames = [
+  'jobs_at_once',
+  'jobs_a_day',
+  'output_minutes_a_day',
+  'processor_hours_a_day',
+  'stored_bytes',
+] as const satisfies readonly (keyof NonNullable<Key['quotas']>)[];
+
+/** What `--quota NAME=N` says. */
+function quotasOf(given: readonly string[]): NonNullable<Key['quotas']> {
+  const quotas = given.map((text) => {
+    const [name = '', limit = ''] = text.split('=', 2);
+    const known = quotaNames.find((each) => each === name);
+    if (known === undefined || !(Number(limit) > 0)) {
+      const found = JSON.stringify(text);
+      throw new UsageError(`--quota: expected NAME=N with one of ${quotaNames.join(', ')}, found ${found}`);
+    }
+    return [known, Number(limit)] as const;
+  });
+  return Object.fromEntries(quotas);
+}
+
 const keys: Command = {
   name: 'keys',
   args: '',
@@ -58,6 +80,7 @@ const make: Command = {
     profile: { value: 'NAME', isMany: true, doc: 'a profile that it may choose, repeated; the first is the default' },
     'priority-max': { value: 'N', doc: 'the greatest priority that it may give (0)' },
     weight: { value: 'N', doc: 'how many slots its jobs get beside those of other keys, 1 to 100 (1)' },
+    quota: { value: 'NAME=N', isMany: true, doc: `what it may use, repeated: ${quotaNames.join(', ')}` },
     expires: { value: 'TIME', doc: 'from when it is refused, such as 2027-01-31T00:00:00Z' },
   },
   run: async ({ args: [name = ''], options, output, client }) => {
@@ -71,6 +94,7 @@ const make: Command = {
     const profiles = options.all('profile');
     const priorityMax = options.whole('priority-max', 0, 1000);
     const weight = options.whole('weight', 1, 100);
+    const quotas = quotasOf(options.all('quota'));
     const expiresAt = options.text('expires');
     const { http } = await client();
     const body: Schemas['KeyRequest'] = {
@@ -81,6 +105,7 @@ const make: Command = {
       ...(profiles.length === 0 ? {} : { profiles: [...profiles] }),
       ...(priorityMax === undefined ? {} : { priority_max: priorityMax }),
       ...(weight === undefined ? {} : { weight }),
+      ...(Object.keys(quotas).length === 0 ? {} : { quotas }),
       ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     };
     const made = await dataOf(http.POST('/api/keys', { body }));

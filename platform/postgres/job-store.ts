@@ -24,8 +24,8 @@ import {
 import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import type { InsertedWithinQuotas } from './quotas.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
-import type { UsedTimes } from './usage-store.ts';
 import { type Counted, lookAtPool, type PoolLook } from './turn-rows.ts';
+import { usageOfToday, type UsageRow, type UsedTimes } from './usage-store.ts';
 import { isUuid } from './uuid.ts';
 
 export type { FinalState } from './job-end.ts';
@@ -177,6 +177,11 @@ export class JobStore extends AttemptStore {
     ]);
     const secondsOf = (queue: QueueName) => Math.max(0, found.rows.find((row) => row.queue === queue)?.seconds ?? 0);
     return { default: secondsOf('default'), 'video:large': secondsOf('video:large') };
+  }
+
+  /** What work came to on this day so far, by type. */
+  usageOfToday(): Promise<UsageRow[]> {
+    return usageOfToday(this.database);
   }
 
   /**

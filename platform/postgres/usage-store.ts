@@ -85,6 +85,14 @@ const sums = [
   sum('stored_bytes', 'storedBytes'),
 ].join(', ');
 
+const ofToday = `
+  select type, ${sums} from usage_daily where day = (now() at time zone 'UTC')::date group by type`;
+
+/** The usage of this day so far, by type. */
+export async function usageOfToday({ pool }: Pick<Database, 'pool'>): Promise<UsageRow[]> {
+  return (await pool.query<UsageRow>(ofToday)).rows;
+}
+
 /**
  * The usage of days, by the dimensions that are asked for and in their order; at most `limit` rows.
  *

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { jobErrorCodes } from '#domain/errors.ts';
+import { steps } from '#domain/work/steps.ts';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { dueKinds, dueStates } from '#domain/work/due.ts';
 import { playbackObjects } from '#domain/playback/cmcd.ts';
@@ -115,6 +116,28 @@ export class Metrics {
   });
 
   readonly rollouts = this.#gauge('svc_rollouts', 'Rollouts by their status', { phase: rolloutStatuses });
+
+  readonly usageJobs = this.#gauge('svc_usage_jobs', 'Jobs that ended since midnight UTC', { type: jobTypeNames });
+  readonly usageOutputMinutes = this.#gauge(
+    'svc_usage_output_minutes',
+    'Minutes of renditions of jobs that ended since midnight UTC',
+    { type: jobTypeNames },
+  );
+  readonly usageProcessorSeconds = this.#gauge(
+    'svc_usage_processor_seconds',
+    'Processor time of attempts that ended since midnight UTC',
+    { type: jobTypeNames, step: steps },
+  );
+  readonly usagePodSeconds = this.#gauge(
+    'svc_usage_pod_seconds',
+    'Time of pods, or processes of workers, of attempts that ended since midnight UTC',
+    { type: jobTypeNames },
+  );
+  readonly usageWastedSeconds = this.#gauge(
+    'svc_usage_wasted_seconds',
+    'Of these, of attempts that were killed or repeated',
+    { type: jobTypeNames },
+  );
 
   readonly encodeSpeed = new Histogram({
     registers: [this.registry],

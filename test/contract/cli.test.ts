@@ -369,6 +369,22 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(4);
   });
 
+  it('C37.15, C37.17: a key is made with quotas, and `usage` shows what work came to', async () => {
+    const quotas = ['--quota', 'jobs_a_day=100', '--quota', 'processor_hours_a_day=1.5'];
+    const made = await jsonOf(['keys', 'make', 'bounded', '--right', 'submit', ...quotas]);
+    expect(made.quotas).toEqual({ jobs_a_day: 100, processor_hours_a_day: 1.5 });
+    for (const wrong of ['jobs=3', 'jobs_a_day=none', 'jobs_a_day'])
+      expect(await errorOf(['keys', 'make', 'other', '--right', 'submit', '--quota', wrong])).toMatchObject({
+        exit: 2,
+      });
+    await jsonOf(['keys', 'revoke', made.key_id]);
+    const { from, to, rows } = await jsonOf(['usage', '--by', 'key,type']);
+    expect([Date.parse(to) - Date.parse(from), rows.length > 0]).toEqual([29 * 86_400_000, true]);
+    const { stdout } = await run(['usage', '--from', to, '--to', to]);
+    expect(stdout).toMatch(/^DAY +JOBS +OUT MIN +CPU H +POD H +WASTED H +OUT GB +STORED GB\n\d{4}-/);
+    expect(await errorOf(['usage', '--by', 'week'])).toMatchObject({ exit: 2, code: 'usage' });
+  });
+
   it('rollouts are started, shown, paused, resumed, cancelled and rolled back', async () => {
     const begun = await jsonOf(['rollouts', 'start', '--to-profile', 'mobile', '--prefix', 'no-such-', '--jobs', '2']);
     const id = begun.rollout_id as string;

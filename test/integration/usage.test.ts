@@ -6,6 +6,8 @@ import type { UnitRun } from '#domain/work/unit-run.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
 import { type UsageDimension, usageDimensions, usageOf, type UsageRow } from '#platform/postgres/usage-store.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { usageGaugesTask } from '../../controller/upkeep/usage-gauges.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { claimedJob, failure, newJob } from './postgres-fixtures.ts';
 
@@ -49,6 +51,10 @@ describe.skipIf(!inject('postgres'))('usage', () => {
 
   const usage = (keyId: string, by: readonly UsageDimension[] = ['day']) =>
     usageOf(database, { from: day, to: day, by, keyId, limit: 100 });
+  const finishNamed = async (over: Partial<NewJob>) => {
+    const { id } = await claimedJob(jobs, { keyId: 'named', ...over });
+    await jobs.finish(failure(id));
+  };
   const total = async (keyId: string) => (await usage(keyId))[0];
 
   it('C37.1: a job that ends counts once: its attempts, its source, and what it made', async () => {
@@ -106,8 +112,8 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     const { id } = await claimedJob(jobs, { keyId: 'repeated' });
     const units = [ran({ fetch: 0, process: 300 })];
     const end = failure(id, 1, { status: 'completed', results: images, error: null, units });
-    const beforeCommit = () => Promise.reject(new Error('the process was killed here'));
-    await expect(jobs.finish({ ...end, beforeCommit })).rejects.toThrow('killed');
+    const killed = { ...end, beforeCommit: () => Promise.reject(new Error('the process was killed here')) };
+    await expect(jobs.finish(killed)).rejects.toThrow('killed');
     expect(await total('repeated')).toBeUndefined();
     await jobs.finish(end);
     await jobs.finish(end);
@@ -155,16 +161,36 @@ describe.skipIf(!inject('postgres'))('usage', () => {
   });
 
   it('C37.5: usage by profile names the built-in one, and none where no stream is made', async () => {
-    const finish = async (over: Partial<NewJob>) => {
-      const { id } = await claimedJob(jobs, { keyId: 'named', ...over });
-      await jobs.finish(failure(id));
-    };
-    await finish({});
-    await finish({ profile: { name: 'default', ladder: [{ short_side: 360 }] } as unknown as NamedProfile });
-    await finish({ type: 'video:cover', options: {}, idempotencyKey: 'a cover' });
+    await finishNamed({});
+    await finishNamed({ profile: { name: 'default', ladder: [{ short_side: 360 }] } as unknown as NamedProfile });
+    await finishNamed({ type: 'video:cover', options: {}, idempotencyKey: 'a cover' });
     expect(await usage('named', ['profile', 'codec'])).toMatchObject([
       { profile: 'default', codec: 'h264', jobs: 2 },
       { profile: null, codec: null, jobs: 1 },
     ]);
+  });
+
+  it('C37.16: the metrics have the usage of the day by type, and no API key', async () => {
+    const { id } = await claimedJob(jobs, {
+      keyId: 'feedface',
+      type: 'video:preview',
+      options: {},
+      idempotencyKey: 'm',
+    });
+    const units = [ran({ fetch: 500, process: 3_000 })];
+    await jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0, units });
+    await jobs.finish(failure(id, 2));
+    const metrics = new Metrics();
+    await usageGaugesTask({ jobs, metrics }).work(new AbortController().signal);
+    const text = await metrics.registry.metrics();
+    for (const line of [
+      'svc_usage_jobs{type="video:preview"} 1',
+      'svc_usage_processor_seconds{type="video:preview",step="process"} 3',
+      'svc_usage_pod_seconds{type="video:preview"} 5',
+      'svc_usage_wasted_seconds{type="video:preview"} 5',
+      'svc_usage_output_minutes{type="video:preview"} 0',
+    ])
+      expect(text).toContain(`${line}\n`);
+    expect(text).not.toContain('feedface');
   });
 });

@@ -16,6 +16,7 @@ import { RolloutForm } from './rollout-form.js';
 import { RolloutView } from './rollout-view.js';
 import { RolloutsView } from './rollouts-view.js';
 import { SubmitView } from './submit-view.js';
+import { UsageView } from './usage-view.js';
 
 // The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
 
@@ -29,6 +30,7 @@ const tabs = /** @type {const} */ ([
   ['pools', 'Pools', '/pools', 'GET /api/pools'],
   ['rollouts', 'Rollouts', '/rollouts', 'GET /api/rollouts'],
   ['profiles', 'Profiles', '/profiles', 'GET /api/profiles'],
+  ['usage', 'Usage', '/usage', 'GET /api/usage'],
 ]);
 
 /** The text as it is where it is not encoded. @param {string} text */
@@ -58,6 +60,7 @@ function shownAt(path, known) {
  */
 function shownToOperators(name, id, known) {
   if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
+  if (name === 'usage') return { tab: name, title: 'Usage', view: h(UsageView, {}) };
   if (name === 'profiles' && id)
     return { tab: name, title: decoded(id), view: h(ProfileView, { profile: decoded(id) }) };
   if (name === 'profiles') return { tab: name, title: 'Profiles', view: h(ProfilesView, {}) };

@@ -1,0 +1,111 @@
+import { useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { html, useLoaded } from './base.js';
+import { bytesText, durationText } from './format.js';
+import { card, isBusy, numbers, shareBar, tableOf, whenLoaded } from './parts.js';
+
+// What work came to: a bar for each day, and who and what it was for.
+
+/** @import { Schemas } from './types.ts' */
+
+/** @typedef {Schemas['UsageRow']} Row */
+/** @typedef {'pod_seconds' | 'processor_seconds' | 'output_minutes' | 'jobs' | 'stored_bytes'} Measure */
+
+/** @type {Record<Measure, { name: string, text: (value: number) => string }>} */
+const measures = {
+  pod_seconds: { name: 'Pod time', text: (value) => durationText(1000 * value) },
+  processor_seconds: { name: 'Processor time', text: (value) => durationText(1000 * value) },
+  output_minutes: { name: 'Minutes of output', text: (value) => Math.round(value).toLocaleString('en') },
+  jobs: { name: 'Jobs', text: (value) => value.toLocaleString('en') },
+  stored_bytes: { name: 'Bytes stored', text: (value) => `${value < 0 ? '−' : ''}${bytesText(Math.abs(value))}` },
+};
+const names = /** @type {Measure[]} */ (Object.keys(measures));
+const spans = [7, 30, 90, 365];
+const dayMs = 86_400_000;
+
+/** @param {number} ms */
+const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+
+/** The usage of the last days, told apart. @param {number} days @param {string} by @param {AbortSignal} signal */
+async function usageBy(days, by, signal) {
+  const [from, to] = [dayOf(Date.now() - (days - 1) * dayMs), dayOf(Date.now())];
+  const usage = await ask((http) => http.GET('/api/usage', { params: { query: { from, to, by } }, signal }));
+  if (typeof usage === 'string') throw new TypeError('CSV was not asked for');
+  return usage;
+}
+
+export function UsageView() {
+  const [days, setDays] = useState(30);
+  const [measure, setMeasure] = useState(/** @type {Measure} */ ('pod_seconds'));
+  const byDay = useLoaded((signal) => usageBy(days, 'day', signal), [days]);
+  const byKey = useLoaded((signal) => usageBy(days, 'key,type', signal), [days]);
+  return html`<div class="view page">
+    <header class="page-head title-line"><h1>Usage</h1>${choices({ days, setDays, measure, setMeasure })}</header>
+    <div class="stack" aria-busy=${isBusy(byDay)}>
+      ${whenLoaded(byDay, (usage) => [totals(usage.rows), dayBars(usage, measure)])}
+      ${whenLoaded(byKey, ({ rows }) => rows.length > 0 && keyTable(rows))}
+    </div>
+    <p class="soft foot">
+      Days are those of UTC. What an attempt took counts on the day of its end. As CSV:
+      <code>GET /api/usage?format=csv</code>.
+    </p>
+  </div>`;
+}
+
+/** @param {Event} event */
+const value = (event) => /** @type {HTMLSelectElement} */ (event.currentTarget).value;
+
+/** @param {{ days: number, setDays: (days: number) => void, measure: Measure, setMeasure: (name: Measure) => void }} props */
+function choices({ days, setDays, measure, setMeasure }) {
+  return html`<form class="filters" aria-label="What is shown">
+    <label class="field inline"><span>Show</span>
+      <select name="measure" onChange=${(/** @type {Event} */ event) => setMeasure(/** @type {Measure} */ (value(event)))}>
+        ${names.map((name) => html`<option value=${name} selected=${name === measure}>${measures[name].name}</option>`)}
+      </select></label>
+    <label class="field inline"><span>Of the last</span>
+      <select name="days" onChange=${(/** @type {Event} */ event) => setDays(Number(value(event)))}>
+        ${spans.map((span) => html`<option value=${span} selected=${span === days}>${span} days</option>`)}
+      </select></label>
+  </form>`;
+}
+
+/** @param {readonly Row[]} rows */
+function totals(rows) {
+  const sum = (/** @type {Measure | 'wasted_seconds'} */ name) => rows.reduce((before, row) => before + row[name], 0);
+  const wasted = sum('wasted_seconds');
+  const pods = sum('pod_seconds');
+  const share = pods === 0 ? '' : ` (${Math.round((100 * wasted) / pods)} %)`;
+  return card(
+    'In all',
+    { class: 'usage-totals' },
+    numbers([
+      ...names.map((name) => /** @type {[string, string]} */ ([measures[name].name, measures[name].text(sum(name))])),
+      ['Wasted pod time', `${durationText(1000 * wasted)}${share}`],
+    ]),
+  );
+}
+
+/** A bar for each day, the newest first. @param {Schemas['Usage']} usage @param {Measure} measure */
+function dayBars({ rows, from, to }, measure) {
+  const { name, text } = measures[measure];
+  const values = new Map(rows.map((row) => [row.day ?? '', row[measure]]));
+  const max = Math.max(1, ...values.values());
+  const count = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
+  const days = Array.from({ length: count }, (_, index) => dayOf(Date.parse(to) - index * dayMs));
+  const shown = days.map((day) => {
+    const value = values.get(day) ?? 0;
+    return [day, html`<span>${text(value)}</span>${shareBar(Math.max(0, value) / max)}`];
+  });
+  return card(`${name} by day`, { 'data-usage': measure }, tableOf(`${name} by day`, ['Day', name], shown));
+}
+
+/** @param {readonly Row[]} rows */
+function keyTable(rows) {
+  const heads = ['API key', 'Type', ...names.map((name) => measures[name].name)];
+  const cells = rows.map((row) => [
+    row.key_name ?? row.key_id ?? 'none',
+    row.type ?? '',
+    ...names.map((name) => measures[name].text(row[name])),
+  ]);
+  return card('By API key', {}, tableOf('Usage by API key', heads, cells));
+}
