@@ -174,8 +174,9 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['pools of the cluster', 1, (d) => new PoolStore(d).read()],
     ['pools: jobs that wait', 1_000, (d) => new PoolStore(d).waitingJobs()],
     [
+      // The claimed rows, and the first that waits of each key.
       'turns: who waits',
-      1_000,
+      2_100,
       (d) => new JobStore(d).lookAtPool('default', { owner: 'w', known: [{ id: waiting, attempt: 1 }] }),
     ],
     ['pools that change', 1, (d) => new PoolStore(d).replace({ pools: [], known: [] })],

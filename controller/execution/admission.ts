@@ -95,7 +95,7 @@ async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencie
     if (executor.freeSlots(queueName) === 0) break;
     const outcome = await admitTraced(first.ticket, dependencies);
     if (outcome === 'left') continue;
-    executor.turns.forget(pool);
+    executor.turns.forget(pool, first.key);
     if (outcome === 'gone') continue;
     await replaceTicket(first.ticket, outcome, queue);
     break;
@@ -119,7 +119,7 @@ export function admissionPastQueueTask(dependencies: AdmissionDependencies): Per
       begun = false;
       for (const ticket of await executor.ticketsPastQueue()) {
         const outcome = await admitTraced(ticket, dependencies);
-        executor.turns.forget(executor.poolOf(ticket));
+        executor.turns.forget(executor.poolOf(ticket), ticket.keyId ?? '');
         if (outcome === 'begun') begun = true;
         await replaceTicket(ticket, typeof outcome === 'object' ? outcome : 'begun', queue);
       }

@@ -18,6 +18,8 @@ interface Pool {
   turns: Turns;
   waiting: readonly KeyInTurn[];
   readAtMs: number;
+  /** Keys whose first job of this look has been claimed, or cannot be. */
+  used: Set<string>;
   /** Since the last call of `order`. */
   ended: Taken[];
 }
@@ -53,12 +55,22 @@ export class PoolTurns {
    * @param asking a job that waits, whose key the last look may not have seen
    */
   async order(pool: string, asking?: Ticket): Promise<readonly KeyInTurn[]> {
-    const isOld = () => this.#options.now() - this.#poolOf(pool).readAtMs >= lookMs;
-    if (isOld()) {
-      const earlier = this.#looking.catch(() => undefined);
-      this.#looking = earlier.then(() => (isOld() ? this.#look(pool) : undefined));
-      await this.#looking;
-    }
+    const lookAfterMs = this.#options.now() - lookMs;
+    await this.#lookUnless(pool, ({ readAtMs }) => readAtMs > lookAfterMs);
+    const order = this.#order(pool, asking);
+    const [first] = order;
+    // The key of `asking` begins that job.
+    if (
+      first === undefined ||
+      (asking !== undefined && first.key === (asking.keyId ?? '')) ||
+      !this.#poolOf(pool).used.has(first.key)
+    )
+      return order;
+    await this.#lookUnless(pool, ({ used }) => !used.has(first.key));
+    return this.#order(pool, asking);
+  }
+
+  #order(pool: string, asking: Ticket | undefined): readonly KeyInTurn[] {
     const state = this.#poolOf(pool);
     const running = [...this.#running.values()].filter((attempt) => attempt.pool === pool);
     const waiting = withKeyOf(asking, state.waiting);
@@ -78,13 +90,26 @@ export class PoolTurns {
     });
   }
 
-  /** The next call of `order` looks again: the first job of a key has been claimed, or cannot be. */
-  forget(pool: string): void {
-    this.#poolOf(pool).readAtMs = -Infinity;
+  /** The first job of a key has been claimed, or cannot be: the pool is looked at when it is its turn again. */
+  forget(pool: string, key: string): void {
+    this.#poolOf(pool).used.add(key);
+  }
+
+  async #lookUnless(pool: string, isRecent: (state: Pool) => boolean): Promise<void> {
+    if (isRecent(this.#poolOf(pool))) return;
+    const earlier = this.#looking.catch(() => undefined);
+    this.#looking = earlier.then(() => (isRecent(this.#poolOf(pool)) ? undefined : this.#look(pool)));
+    await this.#looking;
   }
 
   #poolOf(name: string): Pool {
-    const pool = this.#pools.get(name) ?? { turns: noTurns, waiting: [], readAtMs: -Infinity, ended: [] };
+    const pool = this.#pools.get(name) ?? {
+      turns: noTurns,
+      waiting: [],
+      readAtMs: -Infinity,
+      used: new Set(),
+      ended: [],
+    };
     this.#pools.set(name, pool);
     return pool;
   }
@@ -95,7 +120,8 @@ export class PoolTurns {
     const known = [...this.#running.values()];
     const seen = await jobs.lookAtPool(pool, { owner, known });
     this.#count(known, seen, readAtMs);
-    Object.assign(this.#poolOf(pool), { waiting: seen.waiting, readAtMs } satisfies Partial<Pool>);
+    const looked: Partial<Pool> = { waiting: seen.waiting, readAtMs, used: new Set() };
+    Object.assign(this.#poolOf(pool), looked);
   }
 
   #count(known: readonly Running[], { running, ended }: PoolLook, nowMs: number): void {

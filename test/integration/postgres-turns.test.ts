@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import { ticketOf } from '#jobs/submission/enqueue.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
@@ -154,6 +156,28 @@ describeStores('the turns of keys', (c) => {
     const urgent = await insert({ keyId: 'a', priority: 1 });
     expect(await reasonOf(ahead)).toMatch(/^1 waiting job of its key is ahead/);
     expect(await reasonOf(urgent)).toMatch(/^It is the next of its key/);
+  });
+
+  test('within a look a key is read again only once it is its turn and its first job was used', async () => {
+    const [a1, a2] = [await insert({ keyId: 'a' }), await insert({ keyId: 'a' })];
+    const b1 = await insert({ keyId: 'b' });
+    let looks = 0;
+    const lookAtPool: typeof c.jobs.lookAtPool = (...given) => {
+      looks += 1;
+      return c.jobs.lookAtPool(...given);
+    };
+    const turns = new PoolTurns({ jobs: { lookAtPool }, owner: 'w', now: () => 0 });
+    const first = async (asking?: Ticket) => [(await turns.order('default', asking))[0]?.ticket.jobId, looks];
+    const begin = async (job: Job) => {
+      turns.claimed('default', (await claim(job.id, 'w')) ?? job);
+      turns.forget('default', job.keyId ?? '');
+    };
+    expect(await first()).toEqual([a1.id, 1]);
+    await begin(a1);
+    expect(await first()).toEqual([b1.id, 1]);
+    await begin(b1);
+    expect(await first(ticketOf(a2)), 'the ticket of a has its first job').toEqual([a1.id, 1]);
+    expect(await first()).toEqual([a2.id, 2]);
   });
 
   test('a suspended job counts no more than what it took before', async () => {
