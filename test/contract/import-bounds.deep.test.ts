@@ -35,7 +35,7 @@ describe('the bounds of imports', () => {
   async function claimed() {
     const row = rowOf();
     await api.rows.insert(row, limits);
-    const [lease] = (await api.rows.claim(new Map([[rowOf().keyId, 100]]), 60_000)).filter(({ id }) => id === row.id);
+    const [lease] = (await api.rows.claim(new Map([[row.keyId, 100]]), 60_000)).filter(({ id }) => id === row.id);
     if (lease === undefined) throw new Error('not claimed');
     return lease;
   }
@@ -163,7 +163,7 @@ describe('the bounds of imports', () => {
   it('C30.24, C30.25: an attempt that has lost its lease, or whose import was cancelled, changes nothing of it', async () => {
     const old = await claimed();
     await query(`update imports set due_at = now() where id = $1`, [old.id]);
-    const [next] = (await api.rows.claim(new Map([[rowOf().keyId, 100]]), 60_000)).filter(({ id }) => id === old.id);
+    const [next] = (await api.rows.claim(new Map([[old.keyId, 100]]), 60_000)).filter(({ id }) => id === old.id);
     await changesNothing(old);
     await api.rows.release(old, { delayMs: 0, failures: 1 });
     expect(await api.rows.renew(next ?? old, 60_000)).toBe('held');
