@@ -108,6 +108,7 @@ function ofUploads(): RepeatedQuery[] {
     ]),
     ...ofImports(id),
     ['bucket event: known version', 10, (d) => new BucketEventStore(d).find(version)],
+    ['bucket event: the title of an upload', 10, (d) => new BucketEventStore(d).titleOf(`uploads/${id}/a.mp4`)],
     ['bucket event: noted', 10, (d) => new BucketEventStore(d).note(version, id)],
   ];
 }

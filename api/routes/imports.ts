@@ -35,6 +35,7 @@ export function addImportRoutes(app: FastifyInstance, dependencies: ImportRouteD
       url: given.url,
       name: given.name ?? null,
       sha256: given.sha256?.toLowerCase() ?? null,
+      title: given.title ?? null,
     };
     const begun = await beginImport({ settings, bucket: bucket.settings, rows, randomUuid }, file);
     audit(log, request, { what: 'import begun', importId: begun.id });

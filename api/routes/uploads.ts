@@ -50,6 +50,7 @@ export function addUploadRoutes(app: FastifyInstance, dependencies: UploadRouteD
       sizeBytes: given.size,
       contentType: given.content_type ?? null,
       sha256: given.sha256?.toLowerCase() ?? null,
+      title: given.title ?? null,
     };
     const upload = await beginUpload(withBucket(dependencies), file);
     audit(log, request, { what: 'upload begun', uploadId: upload.id });

@@ -35,6 +35,9 @@ export const contentTypeField = z.string().meta({ examples: ['video/mp4'] });
 
 /** What a caller says of a media or job. */
 export const titleField = titleSchema.nullable().describe('What people call it; null: nothing was said.');
+/** The title of an upload or import, whose job a rule of events makes. */
+export const titleOfFile =
+  'The title of the media that an event of the bucket makes of it, in place of that of the rule.';
 export const metadataField = metadataSchema.describe('The strings that its submitter gave it.');
 
 /** The `next_cursor` of a list. */

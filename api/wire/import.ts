@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Import, importErrorCodes, importErrors, importStatuses, withoutQuery } from '#domain/imports/import.ts';
 import { callerUrlSchema } from '#domain/jobs/submission.ts';
+import { titleSchema } from '#domain/media/description.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
 import { contentTypeField, count, etagField, fileNameField, lineOfText, nextCursorField, pageQuery } from './fields.ts';
-import { sha256Example, sha256Schema, sourceField, time } from './fields.ts';
+import { sha256Example, sha256Schema, sourceField, time, titleField, titleOfFile } from './fields.ts';
 
 const importErrorSchema = z.object({
   code: z.enum(importErrorCodes).describe('The code of the error.'),
@@ -39,6 +40,7 @@ export const importSchema = z
       .nullable()
       .describe('The announced SHA-256, else the measured one where one attempt fetched the whole file; in hex.')
       .meta(sha256Example),
+    title: titleField.describe(`${titleOfFile} Null: none was announced.`),
     etag: etagField
       .nullable()
       .describe('The ETag of the object, once the import has completed.')
@@ -72,6 +74,7 @@ export const importBodySchema = z
       .describe("By default the last segment of the address; the object's key ends with what keys may have of it.")
       .meta({ examples: ['movie-1.mp4'] }),
     sha256: sha256Schema.optional().describe('The SHA-256 of the whole file in hex; checked at its end.'),
+    title: titleSchema.optional().describe(titleOfFile),
   })
   .register(bodies, { id: 'CreateImportRequest' });
 
@@ -91,6 +94,7 @@ export function importToWire(row: Import): z.output<typeof importSchema> {
     size: row.sizeBytes,
     content_type: row.contentType,
     sha256: row.sha256,
+    title: row.title,
     etag: row.etag,
     error:
       errorCode === null ? null : { code: errorCode, message: importErrors[errorCode], http_status: row.httpStatus },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { listedPartsMax, partCount, partsMax, sizeOfPart } from '#domain/uploads/part-plan.ts';
+import { titleSchema } from '#domain/media/description.ts';
 import { type Upload, uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
 import type { StoredPart } from '#platform/storage/multipart-store.ts';
@@ -13,6 +14,8 @@ import {
   sha256Schema,
   sourceField,
   time,
+  titleField,
+  titleOfFile,
 } from './fields.ts';
 
 const partSchema = z.object({
@@ -52,6 +55,7 @@ export const uploadSchema = z
       .nullable()
       .describe('The SHA-256 of the whole file that was announced, in hex.')
       .meta(sha256Example),
+    title: titleField.describe(`${titleOfFile} Null: none was announced.`),
     etag: etagField
       .nullable()
       .describe('The ETag of the object, once the upload has completed.')
@@ -92,6 +96,7 @@ export const uploadBodySchema = z
       .describe('The media type of the object.')
       .meta({ examples: ['video/mp4'] }),
     sha256: sha256Schema.optional().describe('The SHA-256 of the whole file in hex; checked on completion.'),
+    title: titleSchema.optional().describe(titleOfFile),
   })
   .register(bodies, { id: 'CreateUploadRequest' });
 
@@ -133,6 +138,7 @@ export async function uploadToWire(upload: Upload, shown: ShownParts | null): Pr
     size: upload.sizeBytes,
     content_type: upload.contentType,
     sha256: upload.sha256,
+    title: upload.title,
     etag: upload.etag,
     part_size: upload.partSizeBytes,
     parts: shown === null ? [] : await partsToWire(upload, { ...shown, end }),

@@ -4,6 +4,7 @@ import type { Fault } from '../errors.ts';
 import { jobTypeNames } from '../job-types/index.ts';
 import { explain, faultsOf } from '../jobs/faults.ts';
 import { parseSubmission } from '../jobs/submission.ts';
+import { firstCharacters, titleCharactersMax, titleSchema } from '../media/description.ts';
 import { poolNameSchema } from '../pool-name.ts';
 import type { BucketEvent } from './notification.ts';
 
@@ -11,6 +12,15 @@ import type { BucketEvent } from './notification.ts';
 const placeholders = ['key', 'name', 'etag', 'digest'] as const;
 type Placeholder = (typeof placeholders)[number];
 const unknownPlaceholder = new RegExp(`\\{(?!(?:${placeholders.join('|')})\\})`);
+
+const templateSchema = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine(
+    (template) => !unknownPlaceholder.test(template),
+    `may contain ${placeholders.map((name) => `{${name}}`).join(', ')} and no other braces`,
+  );
 
 const ruleSchema = z.strictObject({
   /** The beginning of the object's key. */
@@ -20,15 +30,9 @@ const ruleSchema = z.strictObject({
   options: z.unknown().optional(),
   callback_url: z.string().optional(),
   /** The hash of the media: text with `{key}`, `{name}`, `{etag}` and `{digest}`. */
-  hash: z
-    .string()
-    .min(1)
-    .max(256)
-    .refine(
-      (template) => !unknownPlaceholder.test(template),
-      `may contain ${placeholders.map((name) => `{${name}}`).join(', ')} and no other braces`,
-    )
-    .default('{digest}'),
+  hash: templateSchema.default('{digest}'),
+  /** The title of the media, such as `{name}`, the name of the file without its extension; by default it has none. */
+  title: templateSchema.optional(),
   /** The RunnerPool of the job; without it, the profile or the measured size decides. */
   pool: poolNameSchema.optional(),
   /** The way of a new version of a key whose job has ended: the job is made again, or the first version stays. */
@@ -70,15 +74,26 @@ function submissionBody({ type, options, callback_url: callbackUrl }: EventRule,
   return { type, hash, source, options, callback_url: callbackUrl };
 }
 
+/** The title that a rule gives a media, as much of it as a title may have; undefined for none, or nothing but spaces. */
+export function titleOf({ title: template }: EventRule, event: BucketEvent): string | undefined {
+  if (template === undefined) return undefined;
+  return titleSchema.safeParse(firstCharacters(filled(template, event).trim(), titleCharactersMax)).data;
+}
+
 /**
  * The hash of an event. What hashes cannot contain becomes `-`; two keys that differ in such characters only need
  * `{digest}`.
  */
-function mediaHash(template: string, { key, etag }: BucketEvent): string {
+function mediaHash(template: string, event: BucketEvent): string {
+  return filled(template, event, plain);
+}
+
+/** A template with what the placeholders stand for, of which `change` makes what may be there. */
+function filled(template: string, { key, etag }: BucketEvent, change = (text: string) => text): string {
   const values: Readonly<Record<Placeholder, () => string>> = {
-    key: () => plain(key),
-    name: () => plain((key.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '')),
-    etag: () => plain(etag),
+    key: () => change(key),
+    name: () => change((key.split('/').at(-1) ?? '').replace(/\.[^.]*$/, '')),
+    etag: () => change(etag),
     digest: () => createHash('sha256').update(key).digest('hex').slice(0, 32),
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: Placeholder) => values[name]());

@@ -60,6 +60,8 @@ export interface MediaJobSpec {
   readonly pool?: string;
   /** The encoding profile; when there is none, the rules of the service decide. */
   readonly profile?: string;
+  /** What people call the media. */
+  readonly title?: string;
   /** How many chunks of its video are encoded at once, at most. */
   readonly chunks?: number;
   /** The API key in whose turns it begins, by its id. */
@@ -95,7 +97,17 @@ const belongingRules = Object.entries(optionsOfType).flatMap(([type, names]) =>
   })),
 );
 
-const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool', 'profile', 'key'] as const;
+const immutableFields = [
+  'type',
+  'hash',
+  'source',
+  'options',
+  'callbackUrl',
+  'pool',
+  'profile',
+  'key',
+  'title',
+] as const;
 const requiredFields: readonly string[] = ['type', 'hash', 'source'];
 
 const immutableRules = immutableFields.map((name) => ({
@@ -178,6 +190,14 @@ const specSchema = z
       .regex(/^[0-9a-f]{8}$/)
       .optional()
       .describe('The API key in whose turns it begins, by its key_id. Without it, it shares those of all without one.'),
+    title: z
+      .string()
+      .min(1)
+      .max(256)
+      // oxlint-disable-next-line no-control-regex -- refused characters; a CRD's pattern has no other way to say so
+      .regex(/^[^\x00-\x1f\x7f-\x9f]+$/)
+      .optional()
+      .describe('What people call the media, as X-Title of a submission.'),
     chunks: z
       .int()
       .min(1)

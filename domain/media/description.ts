@@ -3,9 +3,9 @@ import { z } from 'zod';
 // What callers say of a media for people and for themselves: its title and its metadata.
 
 export const titleCharactersMax = 256;
-export const metadataStringsMax = 20;
+const metadataStringsMax = 20;
 /** Of all names and values together, in UTF-8. */
-export const metadataBytesMax = 4096;
+const metadataBytesMax = 4096;
 
 const encoder = new TextEncoder();
 
@@ -16,11 +16,16 @@ const isOneLine = (text: string) => text.isWellFormed() && !/[\u0000-\u001f\u007
 export const titleSchema = z
   .string()
   .refine(
-    (title) => /\S/.test(title) && [...title].length <= titleCharactersMax,
+    (title) => /\S/.test(title) && new RegExp(`^.{1,${titleCharactersMax}}$`, 'su').test(title),
     `must be 1–${titleCharactersMax} characters, not all of them spaces`,
   )
   .refine(isOneLine, 'must be a line of well-formed Unicode, without control characters')
   .meta({ maxLength: titleCharactersMax, examples: ['Holiday in Lisbon'] });
+
+/** As many characters of a text, counted as a title's are. */
+export function firstCharacters(text: string, count: number): string {
+  return new RegExp(`^.{0,${count}}`, 'su').exec(text)?.[0] ?? '';
+}
 
 /** Strings by name, which the service stores and gives back. */
 export const metadataSchema = z
@@ -43,7 +48,7 @@ export const metadataSchema = z
   )
   .meta({ maxProperties: metadataStringsMax, examples: [{ customer: '42' }] });
 
-export type Metadata = Readonly<Record<string, string>>;
+type Metadata = Readonly<Record<string, string>>;
 
 /** The title and the metadata of a media or a job; null: none. */
 export interface Description {

@@ -46,6 +46,8 @@ export interface Upload {
   readonly sizeBytes: number;
   readonly partSizeBytes: number;
   readonly contentType: string | null;
+  /** The title of the media that an event of the bucket makes of it; null: the rule decides. */
+  readonly title: string | null;
   /** The digest of the whole file, in lower-case hex, where the caller announced it. */
   readonly sha256: string | null;
   /** The store's name for the parts; null until the store has given one. */

@@ -17,7 +17,7 @@ interface BeginDependencies {
 }
 
 /** What a caller says of a file. */
-interface WantedFile extends Pick<Import, 'keyId' | 'url' | 'sha256'> {
+interface WantedFile extends Pick<Import, 'keyId' | 'url' | 'sha256'>, Partial<Pick<Import, 'title'>> {
   /** Null: the last segment of the address. */
   readonly name: string | null;
 }

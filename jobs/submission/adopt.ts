@@ -2,6 +2,7 @@ import { type Fault, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import { titleSchema } from '#domain/media/description.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -10,7 +11,7 @@ import { addReceiver } from './equal-submission.ts';
 import { type MissingProfile, preflight, type PreflightDependencies } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
-  readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive' | 'addCallback'>;
+  readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive' | 'addCallback' | 'describeMedia'>;
   /** Where webhooks may go beside public addresses. */
   readonly webhookCidrs: readonly string[];
 }
@@ -32,7 +33,9 @@ export async function adopt(
   { metadata, spec }: MediaJob,
   dependencies: AdoptDependencies,
 ): Promise<{ readonly job: Job } | Refusal | MissingProfile> {
-  const { type, hash, source, options, callbackUrl } = spec;
+  const { type, hash, source, options, callbackUrl, title } = spec;
+  const called = titleSchema.optional().safeParse(title);
+  if (!called.success) return refusalOf(called.error.issues.map(({ message }) => titleFault(message)));
   const body = { type, hash, source, ...(options === undefined ? {} : { options }) };
   const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl }, (url) =>
     isKnownToBeAllowed(url, dependencies.webhookCidrs),
@@ -42,6 +45,9 @@ export async function adopt(
   const key = idempotencyKey(submission);
   const follow = async (job: Job) => {
     await addReceiver(dependencies.jobs, job, submission.callbackUrl);
+    // Its own job says it by its own number, so that saying it again, as after a crash, changes nothing.
+    const said = { jobId: job.id, isNew: job.id === metadata?.uid, change: { title } };
+    if (title !== undefined) await dependencies.jobs.describeMedia(said);
     return { job };
   };
   const chosen = await findChosen(spec, dependencies);
@@ -59,6 +65,7 @@ export async function adopt(
       retryOfJobId: null,
       trace: null,
       keyId: spec.key ?? null,
+      title: title ?? null,
     });
     return await follow(job);
   } catch (error) {
@@ -67,6 +74,10 @@ export async function adopt(
     if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }
+}
+
+function titleFault(detail: string): Fault {
+  return { pointer: '/title', code: 'invalid_value', detail };
 }
 
 const codeOfFault: Readonly<Record<string, JobErrorCode>> = {

@@ -31,6 +31,8 @@ export interface Choices extends DescriptionChange {
   readonly keyId?: string | undefined;
   /** Of that key. */
   readonly quotas?: KeyQuotas | null | undefined;
+  /** Whether the media has the title and metadata only where nobody has said any, as by a rule of events. */
+  readonly isDefaultDescription?: boolean;
 }
 
 /** Who asks for a job. */

@@ -1,4 +1,4 @@
-import { type EventRule, ruleFor, submissionOf } from '#domain/bucket-events/event-rules.ts';
+import { type EventRule, ruleFor, submissionOf, titleOf } from '#domain/bucket-events/event-rules.ts';
 import type { BucketEvent, UnreadableRecord } from '#domain/bucket-events/notification.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
@@ -95,7 +95,11 @@ async function submitEvent(
   const known = await bucketEvents.find(event);
   if (known !== null) return { key, version, outcome: 'duplicate', jobId: known, reason: null };
   try {
-    const submitted = await submitJob(dependencies, submission, trace, { pool: rule.pool });
+    const submitted = await submitJob(dependencies, submission, trace, {
+      pool: rule.pool,
+      title: (await bucketEvents.titleOf(key)) ?? titleOf(rule, event),
+      isDefaultDescription: true,
+    });
     const isKept = submitted.isNew || rule.new_version === 'keep';
     const answering: AnsweringJob = isKept
       ? submitted

@@ -92,9 +92,9 @@ export async function submitJobs(
 async function describe(
   { jobs }: Pick<EqualDependencies, 'jobs'>,
   outcome: Submitted,
-  { title, metadata }: Choices,
+  { title, metadata, isDefaultDescription: isDefault = false }: Choices,
 ): Promise<Submitted> {
-  await jobs.describeMedia({ jobId: outcome.job.id, isNew: outcome.isNew, change: { title, metadata } });
+  await jobs.describeMedia({ jobId: outcome.job.id, isNew: outcome.isNew, change: { title, metadata }, isDefault });
   return outcome;
 }
 

@@ -5,7 +5,8 @@ import { uploadKey } from '#domain/uploads/upload-key.ts';
 import type { UploadDependencies } from './dependencies.ts';
 
 /** What a caller announces of a file. */
-export type AnnouncedFile = Pick<Upload, 'keyId' | 'name' | 'sizeBytes' | 'contentType' | 'sha256'>;
+export type AnnouncedFile = Pick<Upload, 'keyId' | 'name' | 'sizeBytes' | 'contentType' | 'sha256'> &
+  Partial<Pick<Upload, 'title'>>;
 
 /**
  * Begins an upload: first its row, then the store's multipart upload.

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { BucketEvent } from '#domain/bucket-events/notification.ts';
 import type { Database } from './database.ts';
+import { isUuid } from './uuid.ts';
 
 type ObjectVersion = Pick<BucketEvent, 'bucket' | 'key' | 'version'>;
 
@@ -19,6 +20,18 @@ export class BucketEventStore {
       [idOf(version)],
     );
     return rows[0]?.jobId ?? null;
+  }
+
+  /** The title that an upload or import of the object was given; null: none, or it came another way. */
+  async titleOf(key: string): Promise<string | null> {
+    // Their keys have their id before the name (domain/uploads/upload-key.ts).
+    const id = key.split('/').at(-2) ?? '';
+    if (!isUuid(id)) return null;
+    const { rows } = await this.#database.pool.query<{ title: string | null }>(
+      'select title from uploads where id = $1 and source = $2 union all select title from imports where id = $1 and source = $2',
+      [id, key],
+    );
+    return rows[0]?.title ?? null;
   }
 
   /** Notes the job of a version; the first one stays. */

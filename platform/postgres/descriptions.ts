@@ -16,14 +16,15 @@ const merge = `
     said_at = least(excluded.said_at, old.said_at)`;
 const columns = 'hash, title, words, metadata, title_intent, metadata_intent, said_at';
 // A deletion of the media changes the rows of its jobs first, so it waits for this row or this sees its end. A job that
-// an equal submission got is older than what that one says, so a new number is taken.
+// an equal submission got is older than what that one says, so a new number is taken. What is said by default counts less
+// than whatever anyone says, and more than nothing.
 const sayByJob = `
   insert into descriptions as old (${columns})
   select hash, $3, $5::text::tsvector, $6, case when $2 then number else 0 end, case when $4 then number else 0 end,
     created_at
   from (
-    select hash, created_at, case when $7 and rerun_of_job_id is null then intent_of(intent, created_at)
-      else nextval('intents') end as number
+    select hash, created_at, case when $9 then 1
+      when $7 and rerun_of_job_id is null then intent_of(intent, created_at) else nextval('intents') end as number
     from jobs where id = $1 and status = any($8) and not results_expired for share
   ) as job ${merge}`;
 const say = `
@@ -42,14 +43,16 @@ export interface SaidByJob {
   readonly jobId: string;
   readonly isNew: boolean;
   readonly change: DescriptionChange;
+  /** Whether it holds only where nobody has said anything. */
+  readonly isDefault?: boolean;
 }
 
 /** See `JobStore.describeMedia`. */
 export async function describeByJob(
   { pool }: Pick<Database, 'pool'>,
-  { jobId, isNew, change }: SaidByJob,
+  { jobId, isNew, change, isDefault = false }: SaidByJob,
 ): Promise<void> {
-  await pool.query(sayByJob, [jobId, ...valuesOf(change), isNew, liveStatuses]);
+  await pool.query(sayByJob, [jobId, ...valuesOf(change), isNew, liveStatuses, isDefault]);
 }
 
 /** Describes a media, in the transaction of `client` under the lock of the hash. */

@@ -6,7 +6,8 @@ import { claimDue, claimText } from './due-work.ts';
 import { isUuid } from './uuid.ts';
 
 /** An import to insert. */
-export type NewImport = Pick<Import, 'id' | 'keyId' | 'url' | 'name' | 'source' | 'sha256' | 'partSizeBytes'>;
+export type NewImport = Pick<Import, 'id' | 'keyId' | 'url' | 'name' | 'source' | 'sha256' | 'partSizeBytes'> &
+  Partial<Pick<Import, 'title'>>;
 
 /** Where a page of the list begins: after this import, which is the last of the page before. */
 export type ImportCursor = Pick<Import, 'id' | 'createdAt'>;
@@ -44,7 +45,7 @@ export type DueKey = WaitingKey & { readonly rows: number };
 
 const openStatuses = `imports.${dueRowsOf.import.where}`;
 const columns = [
-  'id, key_id as "keyId", url, name, source, sha256, status, stored_bytes::float8 as "storedBytes"',
+  'id, key_id as "keyId", url, name, source, sha256, title, status, stored_bytes::float8 as "storedBytes"',
   'size_bytes::float8 as "sizeBytes", part_size_bytes::float8 as "partSizeBytes", content_type as "contentType"',
   'validator, multipart_id as "multipartId", etag, error_code as "errorCode", http_status as "httpStatus", failures',
   'created_at as "createdAt", deadline_at as "deadlineAt", ended_at as "endedAt"',
@@ -52,8 +53,8 @@ const columns = [
 
 const sql = {
   insert: `
-    insert into imports (id, key_id, url, name, source, sha256, part_size_bytes, deadline_at)
-    select $1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 ms'
+    insert into imports (id, key_id, url, name, source, sha256, part_size_bytes, deadline_at, title)
+    select $1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 ms', $10
     where (select count(*) from imports where key_id = $2 and status in ('queued', 'running')) < $9
     returning ${columns}`,
   newest: `select ${columns} from imports order by created_at desc, id desc limit $1`,
@@ -124,11 +125,11 @@ export class ImportStore {
     given: NewImport,
     limits: { readonly openMax: number; readonly waitMsMax: number },
   ): Promise<Import | null> {
-    const { id, keyId, url, name, source, sha256, partSizeBytes } = given;
+    const { id, keyId, url, name, source, sha256, partSizeBytes, title = null } = given;
     return this.#database.transaction(async (client) => {
       // One at a time for each key, or two requests at once would both see the last free place.
       await client.query('select pg_advisory_xact_lock(hashtextextended($1, 130))', [keyId]);
-      const values = [id, keyId, url, name, source, sha256, partSizeBytes, limits.waitMsMax, limits.openMax];
+      const values = [id, keyId, url, name, source, sha256, partSizeBytes, limits.waitMsMax, limits.openMax, title];
       return (await client.query<Import>(sql.insert, values)).rows[0] ?? null;
     });
   }

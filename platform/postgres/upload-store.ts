@@ -7,14 +7,15 @@ import { isUuid } from './uuid.ts';
 export type NewUpload = Pick<
   Upload,
   'id' | 'keyId' | 'name' | 'source' | 'sizeBytes' | 'partSizeBytes' | 'contentType' | 'sha256'
->;
+> &
+  Partial<Pick<Upload, 'title'>>;
 
 /** What an upload that has ended stored, and is to be removed. */
 export type EndedUpload = Pick<Upload, 'id' | 'source'>;
 
 const columns = [
   'id, key_id as "keyId", name, source, size_bytes::float8 as "sizeBytes", part_size_bytes::float8 as "partSizeBytes"',
-  'content_type as "contentType", sha256, multipart_id as "multipartId", status, reason, etag',
+  'content_type as "contentType", sha256, title, multipart_id as "multipartId", status, reason, etag',
   'created_at as "createdAt", expires_at as "expiresAt"',
 ].join(', ');
 const expire = claimText('upload_expiry', { set: `status = 'expired', ended_at = now()`, returning: 'id' });
@@ -38,8 +39,8 @@ export class UploadStore {
       await client.query('select pg_advisory_xact_lock(hashtextextended($1, 110))', [upload.keyId]);
       const { rows } = await client.query<Upload>(
         `insert into uploads
-           (id, key_id, name, source, size_bytes, part_size_bytes, content_type, sha256, expires_at)
-         select $1, $2, $3, $4, $5, $6, $7, $8, now() + $9 * interval '1 ms'
+           (id, key_id, name, source, size_bytes, part_size_bytes, content_type, sha256, expires_at, title)
+         select $1, $2, $3, $4, $5, $6, $7, $8, now() + $9 * interval '1 ms', $11
          where (select count(*) from uploads where key_id = $2 and status in ('open', 'completing')) < $10
          returning ${columns}`,
         [
@@ -53,6 +54,7 @@ export class UploadStore {
           upload.sha256,
           limits.expiryMs,
           limits.openMax,
+          upload.title ?? null,
         ],
       );
       return rows[0] ?? null;

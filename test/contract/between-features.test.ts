@@ -171,6 +171,29 @@ it('C36.10: a MediaJob takes the turns of the key that its spec names', async ()
   expect([await keyOf({ key: '2bb80d53' }), await keyOf({})]).toEqual(['2bb80d53', null]);
 });
 
+it('C38.12: a MediaJob with a title names its job and media; applied again, it does not undo a change', async () => {
+  const hash = newHash();
+  const mediaJob = (title: string) => ({
+    metadata: { uid: randomUUID(), name: 'n' },
+    spec: { type: 'video:cover', hash, source: 'a.mp4', title },
+  });
+  const applied = mediaJob('São Paulo');
+  const { job } = (await adopt(applied as never, { ...api.d, webhookCidrs: [] })) as { job: { id: string } };
+  const titles = async () => [
+    (await api.call(`/api/jobs/${job.id}`)).json.title as unknown,
+    (await api.call(`/api/media/${hash}`)).json.title as unknown,
+  ];
+  expect([job.id, await titles()]).toEqual([applied.metadata.uid, ['São Paulo', 'São Paulo']]);
+  await api.d.library.change(hash, { title: 'Renamed' });
+  await adopt(applied as never, { ...api.d, webhookCidrs: [] });
+  expect(await titles()).toEqual(['São Paulo', 'Renamed']);
+  // Another MediaJob that is equal to it.
+  await adopt(mediaJob('Another') as never, { ...api.d, webhookCidrs: [] });
+  expect(await titles()).toEqual(['São Paulo', 'Another']);
+  const refused = await adopt(mediaJob(' ') as never, { ...api.d, webhookCidrs: [] });
+  expect(refused).toMatchObject({ refusal: expect.stringContaining('spec.title: must be 1–256 characters') as string });
+});
+
 describe('receivers of a job', () => {
   it('C11.38: a MediaJob that is equal to an active job adds its callbackUrl', async () => {
     const spec = { type: 'video:cover', hash: newHash(), source: 'a.mp4' };

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
 import { KnownProblem } from '#domain/errors.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { DueWorkStore } from '#platform/postgres/due-work.ts';
 import { oldRowsTasks } from '../../controller/upkeep/old-rows.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
@@ -16,6 +19,7 @@ const read = readEventRules([
   { prefix: 'kept/', type: 'video:cover', hash: '{name}', new_version: 'keep' },
   { prefix: 'gpu/', type: 'video:cover', hash: '{name}', pool: 'gpu' },
   { prefix: 'new/', type: 'video:cover', hash: '{name}' },
+  { prefix: 'titled/', type: 'video:cover', hash: 'titled-{name}', title: '{name} (rushes)' },
 ]);
 const eventRules = 'rules' in read ? read.rules : [];
 const source = { bucket: 'sources', s3: { endpoint: 'http://s3' } as never };
@@ -39,6 +43,7 @@ const send = (body: unknown, headers: Record<string, string> = {}, of = api) =>
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+const titled = (version: string) => ({ Records: [record('titled/S%C3%A3o+%26+S%C3%B6hne+100%25.mp4', version)] });
 const envelope = (message: unknown) => ({ Type: 'Notification', TopicArn: 'arn:t', Message: JSON.stringify(message) });
 const outcomes = (json: { jobs: { outcome: string }[] }) => json.jobs.map(({ outcome }) => outcome);
 
@@ -51,6 +56,57 @@ describe('events of the bucket', () => {
     const photo = await api.call(`/api/jobs/${json.jobs[1].job_id}`);
     expect(photo.json).toMatchObject({ type: 'image:thumbnail', hash: expect.stringMatching(/^[0-9a-f]{32}$/) });
   });
+
+  it('C38.11: a rule gives a media its title, as the key has it, where nobody has said one', async () => {
+    await api.putSource('titled/São & Söhne 100%.mp4', 'x');
+    const [first] = (await send(titled('v1'))).json.jobs;
+    const { hash } = (await api.call(`/api/jobs/${first.job_id}`)).json;
+    const titleNow = async () => (await api.call(`/api/media/${hash}`)).json.title as string | null;
+    expect([hash, await titleNow()]).toEqual(['titled-S-o---S-hne-100-', 'São & Söhne 100% (rushes)']);
+    expect((await api.call(`/api/jobs/${first.job_id}`)).json.title).toBe('São & Söhne 100% (rushes)');
+    for (const title of ['Renamed', null]) {
+      await api.call(`/api/media/${hash}`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ title }),
+      });
+      expect(outcomes((await send(titled(`after ${title}`))).json)).toEqual(['existing']);
+      expect(await titleNow()).toBe(title);
+    }
+    const unfit = readEventRules([{ type: 'video:cover', title: '{title}' }]);
+    expect('faults' in unfit && unfit.faults).toMatchObject([{ pointer: '/0/title' }]);
+  });
+
+  it.each(['uploads', 'imports'])(
+    'C38.13: the title of a file of %s is that of its job, in place of that of the rule',
+    async (table) => {
+      const id = randomUUID();
+      const at = {
+        id,
+        keyId: 'key',
+        name: 'a.mp4',
+        source: `titled/${id}/${table}.mp4`,
+        sha256: null,
+        partSizeBytes: 10,
+      };
+      const title = 'São Paulo';
+      const { database } = api.d;
+      if (table === 'uploads')
+        await new UploadStore(database).insert(
+          { ...at, title, contentType: null, sizeBytes: 10 },
+          { expiryMs: 60_000, openMax: 9 },
+        );
+      else
+        await new ImportStore(database).insert(
+          { ...at, title, url: 'https://a.example/a.mp4' },
+          { waitMsMax: 60_000, openMax: 9 },
+        );
+      await api.putSource(at.source, 'x');
+      const [job] = (await send({ Records: [record(at.source)] })).json.jobs;
+      expect((await api.call(`/api/jobs/${job.job_id}`)).json.title).toBe(title);
+      expect((await api.call(`/api/media/titled-${table}`)).json.title).toBe(title);
+    },
+  );
 
   it('C26.18: a rule names the pool of its jobs, also of the next version, and the pool need not exist yet', async () => {
     await api.putSource('gpu/a.mp4', 'x');

@@ -167,17 +167,18 @@ describe('PATCH /api/media/{hash}', () => {
   });
 });
 
-describe('GET /api/media?q=', () => {
-  const search = async (q: string, more = '') =>
-    (await api.call(`/api/media?q=${encodeURIComponent(q)}${more}`)).json as {
-      readonly media: readonly { readonly hash: string; readonly title: string | null }[];
-      readonly next_cursor: string | null;
-    };
-  const found = async (q: string) => (await search(q)).media.map(({ hash }) => hash);
-  const made = async (hash: string, called: string) => {
-    const { json } = await api.submit(thumbnail(hash), called === '' ? {} : { 'x-title': encodeURIComponent(called) });
-    await api.complete(json.job_id, thumbnailResults);
+const search = async (q: string, more = '') =>
+  (await api.call(`/api/media?q=${encodeURIComponent(q)}${more}`)).json as {
+    readonly media: readonly { readonly hash: string; readonly title: string | null }[];
+    readonly next_cursor: string | null;
   };
+const found = async (q: string) => (await search(q)).media.map(({ hash }) => hash);
+const made = async (hash: string, called: string) => {
+  const { json } = await api.submit(thumbnail(hash), called === '' ? {} : { 'x-title': encodeURIComponent(called) });
+  await api.complete(json.job_id, thumbnailResults);
+};
+
+describe('GET /api/media?q=', () => {
   beforeAll(async () => {
     await made('q-1', "Zoë's Holiday: Müller/Straße");
     await made('q-2', 'zoe on HOLIDAY, day 2');

@@ -33,12 +33,13 @@ describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
   });
   afterAll(() => api.close());
 
-  it(`C30.17: a file that is imported to a ${kind} is a source, to which a job is submitted`, async () => {
+  it(`C30.17, C38.13: a file that is imported to a ${kind} is a source, to which a job is submitted`, async () => {
     const file = fileOf(9 * mebibyte);
     const server = await serve(api, file);
-    const begun = await begin(api, { url: `${server.url}/a/Clip%201.mp4?sig=secret` });
+    const begun = await begin(api, { url: `${server.url}/a/Clip%201.mp4?sig=secret`, title: 'São Paulo' });
     expect([begun.status, begun.headers.get('location')]).toEqual([202, `/api/imports/${begun.json.import_id}`]);
     expect(begun.json).toMatchObject({ status: 'queued', bytes: 0, size: null, error: null, name: 'Clip 1.mp4' });
+    expect(begun.json.title).toBe('São Paulo');
     expect(begun.json.source).toBe(`uploads/${begun.json.import_id}/Clip_1.mp4`);
     expect(begun.json.url).toBe(`${server.url}/a/Clip%201.mp4`);
     const ended = await reached(api, begun.json.import_id, 'completed');

@@ -98,9 +98,15 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
   afterAll(() => api.close());
   afterEach(() => interceptWrites((_write, write) => write()));
 
-  it(`C30.1, C30.2: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
+  it(`C30.1, C30.2, C38.13: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
     const file = fileOf(9 * mebibyte);
-    const begun = await begin(api, { name: 'Clip 1.mp4', size: file.length, content_type: 'video/mp4' });
+    const begun = await begin(api, {
+      name: 'Clip 1.mp4',
+      size: file.length,
+      content_type: 'video/mp4',
+      title: 'São Paulo',
+    });
+    expect([begun.json.title, (await find(api, begun.json.upload_id)).json.title]).toEqual(['São Paulo', 'São Paulo']);
     expect([begun.status, begun.headers.get('location')]).toEqual([201, `/api/uploads/${begun.json.upload_id}`]);
     expect(begun.json).toMatchObject({ status: 'open', part_size: 8 * mebibyte, next_part: null, etag: null });
     expect(begun.json.source).toBe(`uploads/${begun.json.upload_id}/Clip_1.mp4`);

@@ -1380,6 +1380,11 @@ export interface components {
              */
             sha256: string | null;
             /**
+             * @description The title of the media that an event of the bucket makes of it, in place of that of the rule. Null: none was announced.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
+            /**
              * @description The ETag of the object, once the import has completed.
              * @example null
              */
@@ -3067,6 +3072,11 @@ export interface components {
              * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
              */
             sha256: string | null;
+            /**
+             * @description The title of the media that an event of the bucket makes of it, in place of that of the rule. Null: none was announced.
+             * @example Holiday in Lisbon
+             */
+            title: string | null;
             /**
              * @description The ETag of the object, once the upload has completed.
              * @example null
@@ -5322,6 +5332,11 @@ export interface components {
              * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
              */
             sha256?: string;
+            /**
+             * @description The title of the media that an event of the bucket makes of it, in place of that of the rule.
+             * @example Holiday in Lisbon
+             */
+            title?: string;
         };
         CreateJobRequest: components["schemas"]["ImageThumbnailCreateJobRequest"] | components["schemas"]["VideoCoverCreateJobRequest"] | components["schemas"]["VideoPreviewCreateJobRequest"] | components["schemas"]["VideoTranscodeCreateJobRequest"] | components["schemas"]["VideoFullCreateJobRequest"];
         CreateRolloutRequestWhich: {
@@ -5407,6 +5422,11 @@ export interface components {
              * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
              */
             sha256?: string;
+            /**
+             * @description The title of the media that an event of the bucket makes of it, in place of that of the rule.
+             * @example Holiday in Lisbon
+             */
+            title?: string;
         };
         CurrentRevision: {
             /**
