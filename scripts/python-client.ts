@@ -109,6 +109,8 @@ export function pythonTexts(document: string): Record<string, string> {
         profile: str | None = None,
         priority: int | None = None,
         pool: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> SubmittedJob[${name}Results]: ...
 
 `,
@@ -137,8 +139,10 @@ AnyResults: TypeAlias = (
     '_queries.py': queriesOf(document),
     '_async_submit.py': `${head}from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, overload
 
+from ._answers import choices_of
 from ._types import SubmittedJob
 from .models import (
     CreateJobRequest,
@@ -155,13 +159,13 @@ ${submit.join('')}    async def submit(
         profile: str | None = None,
         priority: int | None = None,
         pool: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> SubmittedJob[Any]:
         """Submits a job. An equal one is found again, so it is safe to repeat."""
-        return await self._submit(submission, profile, priority, pool)
+        return await self._submit(submission, choices_of(profile, priority, pool, title, metadata))
 
-    async def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
-    ) -> SubmittedJob[Any]:
+    async def _submit(self, submission: CreateJobRequest, headers: dict[str, str]) -> SubmittedJob[Any]:
         raise NotImplementedError
 `,
   };

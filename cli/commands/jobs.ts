@@ -28,13 +28,14 @@ const jobs: Command = {
     if (found.length === 0) output.note('no job matches');
     output.list(
       { jobs: found },
-      ['JOB', 'TYPE', 'HASH', 'STATUS', 'CREATED'],
+      ['JOB', 'TYPE', 'HASH', 'STATUS', 'CREATED', 'TITLE'],
       found.map((job) => [
         idText(job.job_id, output),
         job.type,
         job.hash,
         stateOf(job),
         timeText(job.created_at, output),
+        job.title ?? '',
       ]),
     );
   },

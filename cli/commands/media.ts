@@ -6,6 +6,7 @@ import { UsageError } from '../exit-codes.ts';
 import { firstOf } from '../first-of.ts';
 import { printableLine, timeText } from '../output.ts';
 import { bar, bytesText } from '../progress.ts';
+import { metadataOf } from './submit.ts';
 
 // The commands about media.
 
@@ -19,6 +20,7 @@ const media: Command = {
   example: 'media movie-1',
   options: {
     prefix: { value: 'TEXT', doc: 'of the list: hashes that begin with it' },
+    query: { value: 'TEXT', short: 'q', doc: 'of the list: words of the title, or the first characters of the hash' },
     limit: { value: 'N', short: 'n', doc: 'of the list: at most so many (20)' },
   },
   run: async ({ args: [hash], options, output, client }) => {
@@ -30,20 +32,35 @@ const media: Command = {
     }
     const limit = options.whole('limit', 1, 100_000) ?? 20;
     const prefix = options.text('prefix');
-    const filter = { limit: Math.min(100, limit), ...(prefix === undefined ? {} : { prefix }) };
+    const q = options.text('query');
+    const filter = {
+      limit: Math.min(100, limit),
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(q === undefined ? {} : { q }),
+    };
     const found = await firstOf(service.mediaList(filter), limit);
     if (found.length === 0) output.note('no media matches');
     output.list(
       { media: found },
-      ['HASH', 'STATUS', 'SIZE', 'UPDATED'],
-      found.map((each) => [each.hash, each.status, bytesText(each.bytes), timeText(each.updated_at, output)]),
+      ['HASH', 'STATUS', 'SIZE', 'UPDATED', 'TITLE'],
+      found.map((each) => [
+        each.hash,
+        each.status,
+        bytesText(each.bytes),
+        timeText(each.updated_at, output),
+        each.title ?? '',
+      ]),
     );
   },
 };
 
-function textOf({ hash, status, bytes, objects, expires_at, legal_hold, playback, revisions, images, jobs }: Media) {
+function textOf(shown: Media) {
+  const { hash, status, title, metadata, bytes, objects, expires_at, legal_hold, playback, revisions, images, jobs } =
+    shown;
   const rows: [string, string | null][] = [
     ['hash', hash],
+    ['title', title],
+    ...Object.entries(metadata).map(([name, text]): [string, string] => ['metadata', `${name}=${text}`]),
     ['status', `${status}${legal_hold ? ', on legal hold' : ''}`],
     ['size', `${bytesText(bytes)} in ${objects} objects`],
     ['expires', expires_at],
@@ -155,6 +172,37 @@ const playback: Command = {
   },
 };
 
+const title: Command = {
+  name: 'media title',
+  args: 'HASH TITLE',
+  argsMin: 1,
+  argsMax: 2,
+  completes: 'media',
+  doc: 'Sets what people call a media.',
+  example: 'media title movie-1 "Holiday in Lisbon"',
+  options: {
+    none: { doc: 'remove the title' },
+    metadata: {
+      value: 'NAME=TEXT',
+      short: 'm',
+      isMany: true,
+      doc: 'all strings of the media, in place of those it has',
+    },
+  },
+  run: async (context) => {
+    const { args, options } = context;
+    const [, text] = args;
+    const metadata = metadataOf(options.all('metadata'));
+    if ((text !== undefined && options.flag('none')) || ((text ?? metadata) === undefined && !options.flag('none')))
+      throw new UsageError('media title: expected a title, --none or --metadata');
+    const said = text ?? (options.flag('none') ? null : undefined);
+    await change(context, {
+      ...(said === undefined ? {} : { title: said }),
+      ...(metadata === undefined ? {} : { metadata }),
+    });
+  },
+};
+
 async function change(context: Context, fields: MediaChange): Promise<void> {
   const changed = await (await context.client()).updateMedia(context.args[0] ?? '', fields);
   context.output.result(changed, textOf(changed));
@@ -175,4 +223,4 @@ const current: Command = {
   },
 };
 
-export const mediaCommands: readonly Command[] = [media, files, expire, hold, playback, current, remove];
+export const mediaCommands: readonly Command[] = [media, title, files, expire, hold, playback, current, remove];

@@ -62,6 +62,8 @@ export function textOf(job: Job, usage: string | null = null): string {
     ['job', job_id],
     ['type', type],
     ['hash', hash],
+    ['title', job.title],
+    ...Object.entries(job.metadata).map(([name, text]): [string, string] => ['metadata', `${name}=${text}`]),
     ['status', status === 'processing' ? `${status}, ${progress} %${phase === null ? '' : `, ${phase}`}` : status],
     ['waits for', reason?.message ?? null],
     ['attempt', String(attempt)],

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   playbackToken,
+  type PlayerUrlOptions,
   playerUrl,
   signedStreamUrl,
   streamTicket,
@@ -85,8 +86,16 @@ export async function playerAddress(context: Context, hash: string): Promise<str
   return addressWith(context, hash, await tokenFor(context, hash).catch(() => ''));
 }
 
-async function addressWith(context: Context, hash: string, token: string): Promise<string> {
-  return playerUrl(mediaUrlOf(await context.server()), hash, token, await ticketFor(context, hash));
+async function addressWith(
+  context: Context,
+  hash: string,
+  token: string,
+  options: PlayerUrlOptions = {},
+): Promise<string> {
+  return playerUrl(mediaUrlOf(await context.server()), hash, token, {
+    ...options,
+    ticket: await ticketFor(context, hash),
+  });
 }
 
 /** The ticket of a media that plays by nothing else; '' where STREAM_SECRET or the API key is not set. */
@@ -123,11 +132,18 @@ const play: Command = {
   completes: 'media',
   doc: 'Prints the address of the player page with a token, and with the ticket of a signed stream.',
   more: 'With --open the address passes to the browser by a redirect of this machine: the process list does not show it.',
-  example: 'play movie-1 --open',
-  options: { 'expires-in': expiry, open: { short: 'o', doc: 'open it in the browser' } },
+  example: 'play movie-1 --at 30 --open',
+  options: {
+    'expires-in': expiry,
+    at: { value: 'SECONDS', doc: 'where it begins' },
+    titled: { doc: 'with the title of the media, which whoever has the address can read' },
+    open: { short: 'o', doc: 'open it in the browser' },
+  },
   run: async (context) => {
     const [hash = ''] = context.args;
-    const url = await addressWith(context, hash, await tokenFor(context, hash));
+    const startSec = context.options.whole('at', 0, secondsMax) ?? 0;
+    const title = context.options.flag('titled') ? (await (await context.client()).media(hash)).title : null;
+    const url = await addressWith(context, hash, await tokenFor(context, hash), { title: title ?? '', startSec });
     context.output.result({ hash, url }, url);
     if (context.options.flag('open')) await openInBrowser(url, context);
   },

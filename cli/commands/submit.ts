@@ -30,6 +30,13 @@ export const submit: Command = {
     },
     profile: { value: 'NAME', doc: 'the encoding profile, in place of the one that the rules choose' },
     priority: { value: 'N', doc: `from -${priorityMax} to ${priorityMax}; higher ones begin first (0)` },
+    title: { value: 'TEXT', doc: 'what people call the media' },
+    metadata: {
+      value: 'NAME=TEXT',
+      short: 'm',
+      isMany: true,
+      doc: 'a string of your own that the job and the media have',
+    },
     'callback-url': { value: 'URL', doc: 'where the webhook goes' },
     key: { doc: 'the argument is an object key, even where a file has that name' },
     ...waitOptions,
@@ -41,6 +48,8 @@ export const submit: Command = {
     const priority = options.whole('priority', -priorityMax, priorityMax);
     const profile = options.text('profile');
     const callbackUrl = options.text('callback-url');
+    const title = options.text('title');
+    const metadata = metadataOf(options.all('metadata'));
     const jobOptions = jobOptionsOf(options.all('option'));
     const { source, hash } = await sourceOf(context);
     const client = await context.client();
@@ -56,6 +65,8 @@ export const submit: Command = {
         signal,
         ...(profile === undefined ? {} : { profile }),
         ...(priority === undefined ? {} : { priority }),
+        ...(title === undefined ? {} : { title }),
+        ...(metadata === undefined ? {} : { metadata }),
       },
     );
     if (options.flag('wait')) return await showEnd(context, job.job_id);
@@ -101,6 +112,18 @@ export function jobOptionsOf(given: readonly string[]): Record<string, unknown> 
     at[path.at(-1) ?? ''] = valueOf(value);
   }
   return all;
+}
+
+/** Undefined where none is given. @throws UsageError that names the option */
+export function metadataOf(given: readonly string[]): Record<string, string> | undefined {
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((each) => {
+      const at = each.indexOf('=');
+      if (at < 1) throw new UsageError(`--metadata: expected NAME=TEXT, found ${JSON.stringify(each)}`);
+      return [each.slice(0, at), each.slice(at + 1)];
+    }),
+  );
 }
 
 function valueOf(text: string): unknown {

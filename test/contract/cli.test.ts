@@ -121,7 +121,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect(text.stdout).toContain('status     completed\n');
     expect(text.stdout).toMatch(/^used +[0-9.]+ s of processors in [0-9.]+ s$/m);
     expect((await run(['jobs', '-n', '1'])).stdout).toMatch(
-      /^JOB +TYPE +HASH +STATUS +CREATED\n[0-9a-f-]{36} {2}.*\n$/,
+      /^JOB +TYPE +HASH +STATUS +CREATED +TITLE\n[0-9a-f-]{36} {2}.*\n$/,
     );
   });
 
@@ -323,6 +323,23 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       onOutput: () => process.kill(pid, 'SIGINT'),
     });
     expect([interrupted.code, interrupted.stderr]).toEqual([130, '']);
+  });
+
+  it('C38.14: a title and metadata are submitted, changed, shown and searched for', async () => {
+    const said = ['--title', 'São Paulo', '-m', 'customer=42', '-m', 'place=a=b'];
+    await jsonOf([...image('cli-titled'), ...said]);
+    const titled = { title: 'São Paulo', metadata: { customer: '42', place: 'a=b' } };
+    expect(await jsonOf(['media', 'title', 'cli-titled', 'São Paulo'])).toMatchObject(titled);
+    expect((await run(['media', 'cli-titled'])).stdout).toMatch(/^title +São Paulo$/m);
+    expect((await jsonOf(['media', '-q', 'sao'])).media).toMatchObject([{ hash: 'cli-titled', ...titled }]);
+    const { url } = await jsonOf(['play', 'cli-titled', '--titled', '--at', '30']);
+    expect(url).toMatch(/#hash=cli-titled&token=[^&]+&title=S%C3%A3o\+Paulo&t=30$/);
+    expect(await jsonOf(['media', 'title', 'cli-titled', '--none', '-m', 'only=this'])).toMatchObject({
+      title: null,
+      metadata: { only: 'this' },
+    });
+    expect(await errorOf(['media', 'title', 'cli-titled'])).toMatchObject({ exit: 2, code: 'usage' });
+    expect(await errorOf([...image('cli-titled'), '-m', 'x'])).toMatchObject({ exit: 2, code: 'usage' });
   });
 
   it('media: files are listed; expiry, hold, playback and the current revision are changed', async () => {

@@ -132,6 +132,12 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([json.loads(request.content) for request in service.requests], [SUBMISSION] * 3)
         self.assertEqual([service.headers("x-profile"), service.headers("x-priority")], [["small"] * 3, ["-3"] * 3])
 
+    def test_a_title_and_metadata_are_percent_encoded_since_headers_are_ascii(self) -> None:
+        service = Service(answer(CREATED, 202))
+        self.call(service, "submit", SUBMISSION, title="São Paulo 100%", metadata={"place": "São=1", "n": "4 & 2"})
+        self.assertEqual(service.headers("x-title"), ["S%C3%A3o%20Paulo%20100%25"])
+        self.assertEqual(service.headers("x-metadata"), ["place=S%C3%A3o%3D1&n=4+%26+2"])
+
     def test_a_retry_after_beyond_the_bound_is_not_waited_for(self) -> None:
         service = Service(problem(503, "busy", retry_after="60"))
         error = self.error(service, "job", "1")

@@ -243,7 +243,7 @@ export class Reelwright {
     return await dataOf(this.http.GET('/api/media/{hash}/playback', { params }));
   }
 
-  /** Changes when a media expires, or its legal hold. */
+  /** Changes when a media expires, its legal hold, how it plays, its title or its metadata. */
   async updateMedia(hash: string, change: MediaChange): Promise<Media> {
     const options = { params: { path: { hash } }, body: change };
     return await dataOf(this.http.PATCH('/api/media/{hash}', options));

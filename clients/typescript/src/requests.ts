@@ -10,6 +10,10 @@ export interface SubmitOptions {
   readonly priority?: number;
   /** The RunnerPool that the job runs in; by default the one that the profile names, else by size. */
   readonly pool?: string;
+  /** What people call the media, at most 256 characters. */
+  readonly title?: string;
+  /** Strings of your own that the job and the media have, at most 20 and 4 kB. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -17,12 +21,15 @@ export interface SubmitOptions {
 export type BatchOutcome<Type extends JobType = JobType> =
   { readonly job: SubmittedJob<Type>; readonly error: null } | { readonly job: null; readonly error: ReelwrightError };
 
-/** The headers that choose how jobs are made. */
-export function choicesOf({ profile, priority, pool, signal }: SubmitOptions) {
+/** The headers that choose how jobs are made, and what they are called. */
+export function choicesOf({ profile, priority, pool, title, metadata, signal }: SubmitOptions) {
   const header = {
     ...(profile === undefined ? {} : { 'X-Profile': profile }),
     ...(priority === undefined ? {} : { 'X-Priority': String(priority) }),
     ...(pool === undefined ? {} : { 'X-Pool': pool }),
+    // A header is ASCII.
+    ...(title === undefined ? {} : { 'X-Title': encodeURIComponent(title) }),
+    ...(metadata === undefined ? {} : { 'X-Metadata': new URLSearchParams(metadata).toString() }),
   };
   return { params: { header }, signal: signal ?? null };
 }

@@ -15,12 +15,34 @@ export async function playbackToken(hash: string, keyTokenSecret: string, expiry
   return `${payload}.${base64url(await hmac(encoder.encode(keyTokenSecret), payload))}`;
 }
 
+/** What else the address of the player page says. */
+export interface PlayerUrlOptions {
+  /** Of a signed stream. */
+  readonly ticket?: string;
+  /** Shown in place of the hash. Whoever has the address can read it. */
+  readonly title?: string;
+  /** Where it begins, in seconds. */
+  readonly startSec?: number;
+}
+
 /**
- * The address of the page that plays a hash: the token, and the ticket of a signed stream, are in the fragment, which no
- * server sees.
+ * The address of the page that plays a hash: the token, and the ticket of a signed stream, which may stand for the
+ * options, are in the fragment, which no server sees.
  */
-export function playerUrl(baseUrl: string, hash: string, token: string, ticket = ''): string {
-  const fragment = new URLSearchParams({ hash, token, ...(ticket === '' ? {} : { ticket }) });
+export function playerUrl(
+  baseUrl: string,
+  hash: string,
+  token: string,
+  options: string | PlayerUrlOptions = {},
+): string {
+  const { ticket = '', title = '', startSec = 0 } = typeof options === 'string' ? { ticket: options } : options;
+  const fragment = new URLSearchParams({
+    hash,
+    token,
+    ...(ticket === '' ? {} : { ticket }),
+    ...(title === '' ? {} : { title }),
+    ...(startSec > 0 ? { t: String(startSec) } : {}),
+  });
   return `${baseUrl.replace(/\/+$/, '')}/player/#${fragment.toString()}`;
 }
 

@@ -19,6 +19,8 @@ export interface UploadOptions {
   readonly contentType?: string;
   /** Hex digest of the whole file, which the service checks. */
   readonly sha256?: string;
+  /** The title of the media that an event of the bucket makes of it; a submission has a title as an option. */
+  readonly title?: string;
   /** The id of an upload that was interrupted. */
   readonly resume?: string;
   /** Parts at once; default 4. */
@@ -84,6 +86,7 @@ async function begin(access: Access, source: Blob | ReadableStream, options: Upl
     size: options.size,
     ...(type === '' ? {} : { content_type: type }),
     ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
+    ...(options.title === undefined ? {} : { title: options.title }),
   };
   return await call<Upload>(access, '/api/uploads', { method: 'POST', body, signal: options.signal });
 }

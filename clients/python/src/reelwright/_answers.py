@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -33,8 +33,14 @@ def import_id_of(ref: ImportRef) -> str:
     return quote(ref if isinstance(ref, str) else str(ref["import_id"]), safe="")
 
 
-def choices_of(profile: str | None, priority: int | None, pool: str | None) -> dict[str, str]:
-    """The headers that choose how jobs are made."""
+def choices_of(
+    profile: str | None,
+    priority: int | None,
+    pool: str | None,
+    title: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The headers that choose how jobs are made, and what they are called: a header is ASCII."""
     headers = {}
     if profile is not None:
         headers["x-profile"] = profile
@@ -42,6 +48,10 @@ def choices_of(profile: str | None, priority: int | None, pool: str | None) -> d
         headers["x-priority"] = str(priority)
     if pool is not None:
         headers["x-pool"] = pool
+    if title is not None:
+        headers["x-title"] = quote(title, safe="")
+    if metadata is not None:
+        headers["x-metadata"] = urlencode(metadata)
     return headers
 
 

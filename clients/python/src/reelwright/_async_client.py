@@ -103,10 +103,12 @@ class AsyncReelwright(AsyncSubmit):
         profile: str | None = None,
         priority: int | None = None,
         pool: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> list[BatchOutcome]:
         """Submits up to 500 jobs in one request; the outcomes are in the order of the submissions."""
         body = {"jobs": list(submissions)}
-        headers = choices_of(profile, priority, pool)
+        headers = choices_of(profile, priority, pool, title, metadata)
         answer = await self._session.json("POST", "/api/jobs/batch", json=body, headers=headers)
         return [batch_outcome(item, submission) for item, submission in zip(answer["jobs"], submissions, strict=True)]
 
@@ -193,6 +195,7 @@ class AsyncReelwright(AsyncSubmit):
         size: int | None = None,
         content_type: str | None = None,
         sha256: str | None = None,
+        title: str | None = None,
         resume: UploadRef | None = None,
         parallel: int = 4,
         on_progress: Callable[[UploadProgress], None] | None = None,
@@ -205,7 +208,7 @@ class AsyncReelwright(AsyncSubmit):
         given = Source(source, name, size)
         try:
             if resume is None:
-                upload = await self.begin_upload(request_of(given, content_type, sha256))
+                upload = await self.begin_upload(request_of(given, content_type, sha256, title))
             else:
                 upload = await self.get_upload(resume)
             return await Sending(self._session, given, on_progress).send(upload, parallel)
@@ -295,10 +298,7 @@ class AsyncReelwright(AsyncSubmit):
         deletion: MediaDeletion = await self._session.json("GET", f"{_media_path(hash)}/deletion")
         return deletion
 
-    async def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
-    ) -> SubmittedJob[Any]:
-        headers = choices_of(profile, priority, pool)
+    async def _submit(self, submission: CreateJobRequest, headers: dict[str, str]) -> SubmittedJob[Any]:
         response = await self._session.call("POST", "/api/jobs", json=submission, headers=headers)
         return submitted_of(response, submission)
 

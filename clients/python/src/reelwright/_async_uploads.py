@@ -107,7 +107,9 @@ class Sending:
             self._on_progress(UploadProgress(upload_id, self._sent_bytes, self._source.size))
 
 
-def request_of(source: Source, content_type: str | None, sha256: str | None) -> CreateUploadRequest:
+def request_of(
+    source: Source, content_type: str | None, sha256: str | None, title: str | None
+) -> CreateUploadRequest:
     """What begins an upload."""
     if not source.name:
         raise ReelwrightError("invalid_request", "the option `name` is missing")
@@ -116,4 +118,6 @@ def request_of(source: Source, content_type: str | None, sha256: str | None) -> 
         request["content_type"] = content_type
     if sha256 is not None:
         request["sha256"] = sha256
+    if title is not None:
+        request["title"] = title
     return request  # type: ignore[return-value]

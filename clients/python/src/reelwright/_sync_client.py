@@ -104,10 +104,12 @@ class Reelwright(Submit):
         profile: str | None = None,
         priority: int | None = None,
         pool: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> list[BatchOutcome]:
         """Submits up to 500 jobs in one request; the outcomes are in the order of the submissions."""
         body = {"jobs": list(submissions)}
-        headers = choices_of(profile, priority, pool)
+        headers = choices_of(profile, priority, pool, title, metadata)
         answer = self._session.json("POST", "/api/jobs/batch", json=body, headers=headers)
         return [batch_outcome(item, submission) for item, submission in zip(answer["jobs"], submissions, strict=True)]
 
@@ -194,6 +196,7 @@ class Reelwright(Submit):
         size: int | None = None,
         content_type: str | None = None,
         sha256: str | None = None,
+        title: str | None = None,
         resume: UploadRef | None = None,
         parallel: int = 4,
         on_progress: Callable[[UploadProgress], None] | None = None,
@@ -206,7 +209,7 @@ class Reelwright(Submit):
         given = Source(source, name, size)
         try:
             if resume is None:
-                upload = self.begin_upload(request_of(given, content_type, sha256))
+                upload = self.begin_upload(request_of(given, content_type, sha256, title))
             else:
                 upload = self.get_upload(resume)
             return Sending(self._session, given, on_progress).send(upload, parallel)
@@ -296,10 +299,7 @@ class Reelwright(Submit):
         deletion: MediaDeletion = self._session.json("GET", f"{_media_path(hash)}/deletion")
         return deletion
 
-    def _submit(
-        self, submission: CreateJobRequest, profile: str | None, priority: int | None, pool: str | None
-    ) -> SubmittedJob[Any]:
-        headers = choices_of(profile, priority, pool)
+    def _submit(self, submission: CreateJobRequest, headers: dict[str, str]) -> SubmittedJob[Any]:
         response = self._session.call("POST", "/api/jobs", json=submission, headers=headers)
         return submitted_of(response, submission)
 

@@ -28,12 +28,16 @@ def playback_token(
     return f"{payload}.{_base64url(_hmac(key_token_secret.encode(), payload))}"
 
 
-def player_url(base_url: str, hash: str, token: str, ticket: str = "") -> str:
-    """The address of the page that plays a hash.
+def player_url(
+    base_url: str, hash: str, token: str, ticket: str = "", *, title: str = "", start_sec: float = 0
+) -> str:
+    """The address of the page that plays a hash, from `start_sec` on.
 
-    The token, and the ticket of a signed stream, are in the fragment, which no server sees.
+    The token, and the ticket of a signed stream, are in the fragment, which no server sees. So is the title, which is
+    shown in place of the hash, and which whoever has the address can read.
     """
-    fragment = {"hash": hash, "token": token} | ({} if ticket == "" else {"ticket": ticket})
+    given = {"ticket": ticket, "title": title, "t": f"{start_sec:g}" if start_sec > 0 else ""}
+    fragment = {"hash": hash, "token": token} | {name: value for name, value in given.items() if value != ""}
     return f"{base_url.rstrip('/')}/player/#{urlencode(fragment)}"
 
 
