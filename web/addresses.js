@@ -1,5 +1,5 @@
 // The page's input and the addresses that it requests. The input is the fragment of the page's address
-// (`#hash=…&token=…&ticket=…`): browsers do not send the fragment. A token in it reaches the key endpoint alone, and a
+// (`#hash=…&token=…&ticket=…&title=…&t=…`): browsers do not send the fragment. A token in it reaches the key endpoint alone, and a
 // ticket the addresses of the stream that it opens.
 
 const hashPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
@@ -18,6 +18,9 @@ const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&.-]*)?$/;
  * @property {string} token a playback token, or ''
  * @property {string} ticket of a signed stream, or ''
  * @property {string} poster an address, or ''
+ * @property {string} title what whoever made the link calls it, or ''
+ * @property {number} startSec where it begins, in seconds
+ * @property {boolean} isClean the page shows the title and the player, and its details when they are asked for
  * @property {boolean} isEmbedded the page is in a frame of another page and shows the player alone
  */
 
@@ -30,8 +33,27 @@ export function readFragment() {
     token: given.get('token') ?? '',
     ticket: given.get('ticket') ?? '',
     poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
+    title: (given.get('title') ?? '').slice(0, titleLengthMax),
+    startSec: secondsOf(given.get('t') ?? ''),
+    isClean: given.get('clean') === '1',
     isEmbedded: given.get('embedded') === '1',
   };
+}
+
+/** More than any title that the service stores, in UTF-16. */
+const titleLengthMax = 512;
+
+/**
+ * A time of a link: seconds (`90`, `90s`), `1m30s` or `1:30`; 0 for what is none.
+ *
+ * @param {string} text
+ */
+function secondsOf(text) {
+  const [, hours, minutes, seconds] =
+    /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?$/.exec(text) ??
+    /^(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$/.exec(text) ??
+    [];
+  return Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
 }
 
 /**
@@ -44,9 +66,12 @@ export function writeFragment({ hash, token, ticket }) {
   if (token !== '') fragment.set('token', token);
   if (ticket !== '') fragment.set('ticket', ticket);
   const before = new URLSearchParams(location.hash.slice(1));
-  const poster = before.get('poster');
-  // The poster is of the media.
-  if (before.get('hash') === hash && poster !== null) fragment.set('poster', poster);
+  // Both are of the media.
+  for (const name of ['poster', 'title']) {
+    const value = before.get(name);
+    if (before.get('hash') === hash && value !== null) fragment.set(name, value);
+  }
+  if (readFragment().isClean) fragment.set('clean', '1');
   if (readFragment().isEmbedded) fragment.set('embedded', '1');
   if (location.hash === `#${fragment}`) window.dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = String(fragment);

@@ -41,3 +41,21 @@ it('the field takes the address of a signed stream, with its ticket', async () =
   });
   expect(readPick('my-video')).toEqual({ hash: 'my-video', ticket: '', fault: null });
 });
+
+it.each([
+  ['', 0],
+  ['30', 30],
+  ['1.5', 1.5],
+  ['90s', 90],
+  ['1m30s', 90],
+  ['1h', 3600],
+  ['1:30', 90],
+  ['1:00:30.5', 3630.5],
+  ['soon', 0],
+  ['-3', 0],
+  ['1e9', 0],
+])('C38.15: a link with t=%s begins at second %s', async (text, seconds) => {
+  vi.stubGlobal('location', { hash: `#${new URLSearchParams({ hash: 'm', t: text })}` });
+  const { readFragment } = await open();
+  expect(readFragment().startSec).toBe(seconds);
+});

@@ -1,7 +1,7 @@
 import { elementOf } from './elements.js';
 import { wireKeyboard } from './keyboard.js';
 import { liftCaptions, wireScrubTip } from './scrub-tip.js';
-import { timelineOf } from './timeline.js';
+import { marksOf, timelineOf } from './timeline.js';
 
 // The controls of the stage: play, seek, volume and full screen. They use only the media element, not the player
 // library.
@@ -60,6 +60,7 @@ export function wireControls(video, actions) {
       seek.disabled = !isEnabled;
       playButton.disabled = !isEnabled;
     },
+    markChapters: wireMarks(video),
   };
 }
 
@@ -87,6 +88,30 @@ function wireSeekBar(video) {
     scrubTime = null;
     video.currentTime = Number(seek.value);
   });
+}
+
+/**
+ * Marks the begin of each chapter but the first on the seek bar. The menu has them for who does not see it.
+ *
+ * @param {HTMLVideoElement} video
+ * @returns {(chapters: readonly {from: number}[]) => void}
+ */
+function wireMarks(video) {
+  /** @type {readonly {from: number}[]} */
+  let marked = [];
+  const show = () =>
+    elementOf('marks', HTMLElement).replaceChildren(
+      ...marksOf(video, marked).map((left) => {
+        const mark = document.createElement('i');
+        mark.style.left = left;
+        return mark;
+      }),
+    );
+  video.addEventListener('durationchange', show);
+  return (chapters) => {
+    marked = chapters;
+    show();
+  };
 }
 
 /** @param {HTMLVideoElement} video */

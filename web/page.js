@@ -1,6 +1,7 @@
 import { readFragment, streamAddress } from './addresses.js';
 import { wireControls } from './controls.js';
 import { createCredentials, createTicketTimer } from './credentials.js';
+import { wireDetails } from './details.js';
 import { elementOf } from './elements.js';
 import { createEmbedding } from './embedding.js';
 import { showFigures } from './figures.js';
@@ -99,7 +100,7 @@ async function play() {
   await sideFiles.refresh();
   if (mine !== generation) return;
   try {
-    await next.load(from?.time);
+    await next.load(from?.time ?? (choice.startSec || undefined));
   } catch (error) {
     onProblem(error);
     return;
@@ -130,15 +131,25 @@ async function begin(loaded, { hash, ticket, poster, isPaused }) {
   if (!isPaused) await video.play().catch(() => undefined);
   controls.showState();
   const chapters = (await sideFiles?.chapters().catch(() => [])) ?? [];
-  if (mine === generation) menus.setChapters(chapters);
+  if (mine !== generation) return;
+  menus.setChapters(chapters);
+  controls.markChapters(chapters);
 }
 
 /** @param {import('./addresses.js').Choice} choice */
-function showChoice({ hash, token, poster, isEmbedded }) {
+function showChoice({ hash, token, poster, title: given, isClean, isEmbedded }) {
   document.body.toggleAttribute('data-embedded', isEmbedded);
   video.poster = poster;
-  document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
-  elementOf('title', HTMLElement).textContent = hash === '' ? 'No stream selected' : hash;
+  document.body.toggleAttribute('data-clean', isClean && hash !== '');
+  document.body.toggleAttribute('data-titled', given !== '' && hash !== '');
+  const name = given === '' ? hash : given;
+  document.title = hash === '' ? 'Reelwright player' : isClean ? name : `${name} · Reelwright player`;
+  const title = elementOf('title', HTMLElement);
+  title.textContent = hash === '' ? 'No stream selected' : name;
+  // The name of the product, which is the heading otherwise, is not on a clean page.
+  if (isClean) title.role = 'heading';
+  else title.removeAttribute('role');
+  title.ariaLevel = isClean ? '1' : null;
   showInPicker({ hash, token });
   message.hide();
   spinner.hidden = true;
@@ -146,6 +157,7 @@ function showChoice({ hash, token, poster, isEmbedded }) {
   controls.enable(false);
   controls.showState();
   menus.clear();
+  controls.markChapters([]);
   if (hash !== '') return;
   const text = 'Nothing to play. Open a player link, or enter the name of a media.';
   message.show(new PlaybackProblem({ kind: 'nothing', title: 'No stream selected', text }));
@@ -239,6 +251,7 @@ async function showCause(problem) {
 }
 
 wirePicker();
+wireDetails();
 message.onRetry(() => {
   if (!interruption.isActive()) void play();
   else {

@@ -68,7 +68,8 @@ function placeTip(x) {
 /** Lifts the captions, which browsers show at the lower edge of the video, above what lies over that edge. */
 export function liftCaptions() {
   const { bottom } = screen.getBoundingClientRect();
-  const isBarShown = document.fullscreenElement !== null && !('idle' in stage.dataset);
+  const isBarOver = document.fullscreenElement !== null || document.body.hasAttribute('data-embedded');
+  const isBarShown = isBarOver && !('idle' in stage.dataset);
   const over = [...(tip.hidden ? [] : [tip]), ...(isBarShown ? [elementOf('controls', HTMLElement)] : [])];
   const lift = Math.max(0, ...over.map((each) => bottom - each.getBoundingClientRect().top));
   screen.style.setProperty('--lift', `${Math.round(lift)}px`);

@@ -51,3 +51,14 @@ export function timelineOf(video, scrubTime) {
     spoken: `${clockText(video.currentTime)} of ${total}`,
   };
 }
+
+/**
+ * Where the chapters begin on the seek bar, but for those at its ends.
+ *
+ * @param {Pick<HTMLMediaElement, 'duration'>} video
+ * @param {readonly {from: number}[]} chapters times in seconds
+ */
+export function marksOf({ duration }, chapters) {
+  const within = chapters.filter(({ from }) => Number.isFinite(duration) && from > 0 && from < duration);
+  return within.map(({ from }) => `${(100 * from) / duration}%`);
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bufferedAhead, clockText, timelineOf } from './timeline.js';
+import { bufferedAhead, clockText, marksOf, timelineOf } from './timeline.js';
 
 /** A video of a hundred seconds with these ranges in its buffer. */
 function videoAt(currentTime: number, ranges: readonly (readonly [number, number])[] = []) {
@@ -49,4 +49,10 @@ it('times have hours where there are any', () => {
   const times = { '0:00': -1, '0:09': 9.9, '1:00': 60, '59:59': 3599, '1:00:00': 3600, '10:01:05': 36_065 };
   expect(Object.values(times).map(clockText)).toEqual(Object.keys(times));
   expect(clockText(Number.NaN)).toBe('0:00');
+});
+
+it('chapters are marked where they begin, but at the ends of the bar', () => {
+  const chapters = [{ from: 0 }, { from: 25 }, { from: 50 }, { from: 100 }, { from: 120 }];
+  expect(marksOf({ duration: 100 }, chapters)).toEqual(['25%', '50%']);
+  expect(marksOf({ duration: Number.NaN }, chapters)).toEqual([]);
 });

@@ -45,6 +45,45 @@ describe.skipIf(chromiumPath === null)('rare answers in the console', () => {
   });
   afterEach(() => page.unrouteAll({ behavior: 'ignoreErrors' }));
 
+  it('C38.16: the page of a media shows title and metadata and changes the title, and a link has it where that is wanted', async () => {
+    const submission = { type: 'video:cover', hash: 'titled', source: 'clip.mp4' };
+    const said = { 'x-title': 'S%C3%A3o Paulo', 'x-metadata': 'customer=42' };
+    const { json: job } = await api.submit(submission, said);
+    const results = { streaming: { master_playlist: 'x' } };
+    await changing('**/api/jobs?*', ({ jobs, ...rest }: { jobs: { job_id: string }[] }) => ({
+      ...rest,
+      jobs: jobs.map((each) => (each.job_id === job.job_id ? { ...each, type: 'video:transcode', results } : each)),
+    }));
+    await goTo(page, '#/media/titled');
+    await page.locator('h1', { hasText: 'São Paulo' }).waitFor();
+    expect(await page.innerText('.facts')).toMatch(/customer\s+42/i);
+    await page.fill('[name=title]', 'Holiday <i>');
+    await page
+      .locator('form', { has: page.locator('[name=title]') })
+      .locator('button')
+      .click();
+    await page.locator('h1', { hasText: 'Holiday <i>' }).waitFor();
+    expect((await api.call('/api/media/titled')).json).toMatchObject({
+      title: 'Holiday <i>',
+      metadata: { customer: '42' },
+    });
+    await page.fill('[name=share-begin]', '1:30');
+    await page.click('text=Make a link');
+    const link = async () => new URLSearchParams(new URL(await page.inputValue('.share-link')).hash.slice(1));
+    await expect
+      .poll(async () => Object.fromEntries(await link()))
+      .toMatchObject({
+        title: 'Holiday <i>',
+        t: '1:30',
+        clean: '1',
+      });
+    await page.uncheck('[name=share-title]');
+    await page.click('text=Make a link');
+    await expect.poll(async () => (await link()).has('title')).toBe(false);
+    await goTo(page, `#/jobs/${job.job_id}`);
+    await expect.poll(() => page.innerText('.facts')).toMatch(/title\s+São Paulo\s+customer\s+42/i);
+  });
+
   it('C34.12: the page of a media has a row for each day on which players said how it plays', async () => {
     const id = await submitted('watched');
     const results = { streaming: { master_playlist: 'x' } };

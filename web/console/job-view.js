@@ -7,7 +7,18 @@ import { Chunks } from './chunks.js';
 import { announce, confirmation } from './dialogs.js';
 import { clockText, dateTimeText, doingText, isActive } from './format.js';
 import { changeText, momentsOf, stateOf, tookText, waitsForWebhook } from './job-state.js';
-import { action, ago, card, copyButton, facts, faultState, preformatted, progressBar, statusBadge } from './parts.js';
+import {
+  action,
+  ago,
+  card,
+  copyButton,
+  facts,
+  faultState,
+  metadataFacts,
+  preformatted,
+  progressBar,
+  statusBadge,
+} from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
 import { Times } from './times.js';
 import { Webhook } from './webhook.js';
@@ -196,6 +207,8 @@ function factsCard(job) {
     facts([
       ['Id', html`<span class="with-copy"><code>${job.job_id}</code>${copy}</span>`],
       ['Type', job.type],
+      ['Title', job.title],
+      ...metadataFacts(job.metadata),
       ['Attempt', String(job.attempt)],
       ['Profile', job.profile],
       ['Pool', has('GET /api/pools') ? html`<a href="#/pools">${job.pool}</a>` : job.pool],

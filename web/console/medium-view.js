@@ -4,7 +4,7 @@ import { html, useLoaded } from './base.js';
 import { announce, announceProblem, confirmation } from './dialogs.js';
 import { FilesCard } from './files.js';
 import { bytesText, dateTimeText } from './format.js';
-import { action, ago, card, emptyState, facts, isBusy, statusBadge, whenLoaded } from './parts.js';
+import { action, ago, card, emptyState, facts, isBusy, metadataFacts, statusBadge, whenLoaded } from './parts.js';
 import { PlaybackCard } from './playback.js';
 import { imagesCard, imagesOf, playerCard, streamOf, tracksCard } from './results.js';
 import { shareCard } from './share.js';
@@ -51,7 +51,11 @@ function headOf({ hash, medium, reload }) {
   return html`<header class="page-head">
     <p class="crumbs"><a href="#/media">Media</a> /</p>
     <div class="title-line">
-      <h1 class="mono">${hash}</h1>
+      ${
+        medium?.title
+          ? html`<h1>${medium.title}</h1><span class="mono soft">${hash}</span>`
+          : html`<h1 class="mono">${hash}</h1>`
+      }
       ${medium && medium.status !== 'live' && statusBadge(medium.status)}
       <div class="actions">${medium && deleteButton({ hash, medium, reload })}</div>
     </div>
@@ -78,7 +82,7 @@ function bodyOf({ hash, medium, reload }, jobs) {
       ${medium?.status === 'live' && has('GET /api/media/{hash}/files') && h(FilesCard, { hash })}
     </div>
     <div class="stack side">
-      ${stream && shareCard(stream)}
+      ${stream && shareCard(stream, medium?.title ?? null)}
       ${medium && mediumCard({ hash, medium, reload })}
       ${medium && medium.revisions?.length > 0 && revisionsCard({ hash, medium, reload })}
       ${card('Jobs', {}, html`<ul class="job-list">${rows}</ul>`)}
@@ -111,13 +115,39 @@ function mediumCard({ hash, medium, reload }) {
     {},
     facts([
       ['Status', medium.status],
+      ...metadataFacts(medium.metadata),
       ['Size', Number.isFinite(medium.bytes) ? `${bytesText(medium.bytes)} in ${medium.objects} objects` : null],
       ['Key id', medium.kid && html`<code class="break">${medium.kid}</code>`],
       ['Expires', medium.expires_at ? dateTimeText(medium.expires_at) : 'never'],
       ['Legal hold', medium.legal_hold ? 'yes' : null],
     ]),
+    isChangeable && titleForm({ hash, medium, reload }),
     isChangeable && expiryForm({ hash, medium, reload }),
   );
+}
+
+/** @param {MediumPage} given */
+function titleForm({ hash, medium, reload }) {
+  const change = async (/** @type {string} */ title) => {
+    const body = { title: title === '' ? null : title };
+    await ask((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body }));
+    announce('The title was changed.');
+    await reload();
+  };
+  const onSubmit = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (!(form instanceof HTMLFormElement)) return;
+    const title = new FormData(form).get('title');
+    void change(typeof title === 'string' ? title.trim() : '').catch(announceProblem);
+  };
+  return html`<form class="line-form" onSubmit=${onSubmit}>
+    <label class="field">
+      <span>Title (empty: none)</span>
+      <input name="title" maxlength="256" autocomplete="off" defaultValue=${medium.title ?? ''} />
+    </label>
+    <button type="submit" class="button">Rename</button>
+  </form>`;
 }
 
 /** @param {MediumPage} given */

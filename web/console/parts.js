@@ -56,6 +56,13 @@ export function facts(entries) {
   </dl>`;
 }
 
+/**
+ * The strings that a caller gave a job or media, as facts; none of a server of an earlier version.
+ *
+ * @param {Readonly<Record<string, string>>} [metadata] @returns {[name: string, value: string][]}
+ */
+export const metadataFacts = (metadata = {}) => Object.entries(metadata);
+
 /** Large numbers with their names. @param {[name: string, value: ComponentChildren][]} entries */
 export const numbers = (entries) =>
   html`<dl class="numbers">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

@@ -20,21 +20,33 @@ const durations = /** @type {const} */ ([
   ['7 days', 7 * 24 * hour],
 ]);
 
-/** Null where there is no stream, or the server signs no token for it. @param {AnyJob} job */
-export function shareCard(job) {
+/**
+ * Null where there is no stream, or the server signs no token for it.
+ *
+ * @param {AnyJob} job @param {string | null} title of the media
+ */
+export function shareCard(job, title) {
   const stream = streamOf(job);
   if (stream === null || !canSign()) return null;
-  return h(ShareCard, { hash: stream.hash, isEncrypted: stream.results.streaming?.encrypted === true });
+  return h(ShareCard, { hash: stream.hash, title, isEncrypted: stream.results.streaming?.encrypted === true });
 }
 
-/** @param {{ hash: string, isEncrypted: boolean }} props */
-function ShareCard({ hash, isEncrypted }) {
+/** @param {{ hash: string, title: string | null, isEncrypted: boolean }} props */
+function ShareCard({ hash, title, isEncrypted }) {
   const [made, setMade] = useState(/** @type {{ link: string, until: string } | null} */ (null));
   const [duration, setDuration] = useState(String(hour));
   const [isMaking, setMaking] = useState(false);
-  const make = async () => {
+  const make = async (/** @type {FormData} */ form) => {
     const { token, ticket, expires_at: end } = await playback(hash, Number(duration));
-    const given = new URLSearchParams({ hash, ...(isEncrypted && { token }), ...(ticket && { ticket }) });
+    const begin = form.get('share-begin');
+    const given = new URLSearchParams({
+      hash,
+      ...(isEncrypted && { token }),
+      ...(ticket && { ticket }),
+      ...(form.has('share-title') && { title: title ?? '' }),
+      ...(typeof begin === 'string' && begin !== '' && { t: begin }),
+      clean: '1',
+    });
     const hasEnd = isEncrypted || ticket !== null;
     setMade({
       link: new URL(`player/#${given}`, root).href,
@@ -43,8 +55,9 @@ function ShareCard({ hash, isEncrypted }) {
   };
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
     setMaking(true);
-    void make()
+    void make(new FormData(event.currentTarget))
       .catch(announceProblem)
       .finally(() => setMaking(false));
   };
@@ -60,6 +73,10 @@ function ShareCard({ hash, isEncrypted }) {
           ${durations.map(([text, seconds]) => html`<option value=${String(seconds)}>${text}</option>`)}
         </select>
       </label>
+      <label class="field"><span>From (such as 1:30)</span>
+        <input name="share-begin" size="6" pattern="[0-9:hms.]*" autocomplete="off" />
+      </label>
+      ${title && html`<label class="check"><input type="checkbox" name="share-title" defaultChecked /> With its title</label>`}
       <button type="submit" class="button" disabled=${isMaking}>Make a link</button>
     </form>`,
     html`<div role="status">
