@@ -35,7 +35,6 @@ interface SessionRow extends ApiKey {
   readonly sessionRights: readonly Right[] | null;
   /** Null, as all of the key, for a session of a key of the configuration. */
   readonly keySha256: Buffer | null;
-  readonly keyExpiresAt: Date | null;
   readonly isUsedAgain: boolean;
 }
 
@@ -49,10 +48,10 @@ const sql = {
     select k.*, s.sha256, s.key_id as "keyId", s.rights as "sessionRights"
     from key_sessions s
     left join (
-      select ${keyColumns}, sha256 as "keySha256", ${isUsedAgain} as "isUsedAgain", expires_at as "keyExpiresAt"
-      from api_keys
+      select ${keyColumns}, sha256 as "keySha256", ${isUsedAgain} as "isUsedAgain" from api_keys
+      where expires_at is null or expires_at > now()
     ) k on k.id = s.named_key_id
-    where s.sha256 = any($1) and s.expires_at > now() and (k."keyExpiresAt" is null or k."keyExpiresAt" > now())`,
+    where s.sha256 = any($1) and s.expires_at > now() and (k.id is not null or s.named_key_id is null)`,
   insert: `
     with gone as (
       delete from key_sessions where sha256 in (
@@ -84,7 +83,7 @@ export class SessionStore {
   /** The sessions with these digests that hold, each with its key. */
   async find(digests: readonly Buffer[]): Promise<FoundSession[]> {
     const { rows } = await this.#database.pool.query<SessionRow>(sql.find, [digests]);
-    return rows.map(({ sha256, keyId, sessionRights, keySha256, keyExpiresAt: _, isUsedAgain: used, ...key }) => ({
+    return rows.map(({ sha256, keyId, sessionRights, keySha256, isUsedAgain: used, ...key }) => ({
       sha256,
       keyId,
       rights: sessionRights,

@@ -156,12 +156,12 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     },
   );
 
-  it('C31.3: a key that is not accepted any longer is forgotten, and what was shown with it', async () => {
+  it('C35.22: the console says that its session has ended, shows nothing of it any more, and asks for a key', async () => {
     await goTo(page, `#/jobs/${running}`);
     await page.click('.actions >> text=Cancel');
     await page.route('**/api/jobs/**', (route) => route.fulfill({ status: 401, json: {} }));
     await page.click('dialog >> text=Cancel the job');
-    await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('This key is not accepted any longer.');
+    await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('The session has ended.');
     await expect
       .poll(async () => [await page.locator('#main').innerHTML(), await page.title()])
       .toEqual(['', 'Reelwright']);

@@ -37,6 +37,10 @@ async function begin(key: string, body?: object): Promise<string> {
 const get = (path: string, headers: Headers) => api.raw(path, { headers });
 const listed = async (cookie: string) => (await get('/api/jobs', { cookie, ...own })).status;
 
+const isSecure = async (host: string) =>
+  (await post({ 'x-api-key': acme.text, host })).headers.get('set-cookie')?.includes('; Secure');
+const query = (text: string) => api.d.database.pool.query(text);
+
 describe('a session', () => {
   it('C35.17: is begun with a key, for 15 minutes, and its secret is in an HttpOnly cookie alone', async () => {
     const { status, headers, json, text } = await post({ 'x-api-key': acme.text });
@@ -55,8 +59,6 @@ describe('a session', () => {
   });
 
   it('C35.17: has a cookie that is `Secure`, but by plain HTTP to the machine itself', async () => {
-    const isSecure = async (host: string) =>
-      (await post({ 'x-api-key': acme.text, host })).headers.get('set-cookie')?.includes('; Secure');
     for (const host of ['localhost:8080', 'a.localhost', '127.0.0.1:8080', '[::1]:8080'])
       expect([host, await isSecure(host)]).toEqual([host, false]);
     for (const host of ['media.example.com', '10.0.0.5:8080', 'localhost.example.com', '127.0.0.1.example.com'])
@@ -65,7 +67,6 @@ describe('a session', () => {
 
   it('C35.18: is renewed by its cookie, with the same secret, and never beyond a day', async () => {
     const cookie = await begin(acme.text);
-    const query = (text: string) => api.d.database.pool.query(text);
     await query(
       `update key_sessions set expires_at = now() + interval '1 minute', ends_at = now() + interval '10 minutes'`,
     );

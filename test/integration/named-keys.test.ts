@@ -121,13 +121,14 @@ describe('known keys', () => {
   });
 });
 
-describe('sessions', () => {
-  const begin = async (keyId: string, rights: readonly Right[] | null = null) => {
-    const secret = sessionSecretOf(randomBytes);
-    await new SessionStore(database).insert({ sha256: digestOfKey(secret), keyId, rights });
-    return secret;
-  };
+/** The secret of a new session. */
+const begin = async (keyId: string, rights: readonly Right[] | null = null) => {
+  const secret = sessionSecretOf(randomBytes);
+  await new SessionStore(database).insert({ sha256: digestOfKey(secret), keyId, rights });
+  return secret;
+};
 
+describe('sessions', () => {
   it('C35.20: a session ends within five seconds on a server that has used it, and at once where its key is revoked', async () => {
     const { id } = await makeKey(database, { name: 'of sessions', rights: ['read', 'submit'] });
     const secret = await begin(id, ['read']);

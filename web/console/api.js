@@ -2,16 +2,16 @@ import { ReelwrightError } from '#clients/typescript/src/errors.ts';
 import { dataOf, jsonOf } from '#clients/typescript/src/http.ts';
 import { JobEndedError, Reelwright } from '#clients/typescript/src/index.ts';
 
-// The API as the console uses it, by the TypeScript client. The key is in this module's memory alone: it is in no
-// storage and no address, and a reload forgets it.
+// The API as the console uses it, by the TypeScript client. The page has no key: it exchanges the one that is typed in
+// for a session, whose secret is in a cookie that no script reads.
 
-/** @import { Client, Fault, Fetch, Job, JobFilter, Schemas, Session } from './types.ts' */
+/** @import { Client, Fault, Fetch, Job, JobFilter, Schemas, SignedIn } from './types.ts' */
 
 /** The service's base address; not `/` where a proxy mounts the service under a path. */
 export const root = new URL('..', document.baseURI);
 
-/** @type {Session | null} */
-let session = null;
+/** @type {SignedIn | null} */
+let signedIn = null;
 
 /** @param {unknown} [cause] */
 export const unreachable = (cause) =>
@@ -24,7 +24,7 @@ export const unreachable = (cause) =>
 const redirected = () =>
   new ReelwrightError({
     code: 'redirected',
-    detail: `A proxy redirects ${root.origin}, and the key is not sent elsewhere. Open the console at the service’s own address.`,
+    detail: `A proxy redirects ${root.origin}, and nothing is sent elsewhere. Open the console at the service’s own address.`,
   });
 
 /** The text of an error, for a person. @param {unknown} problem */
@@ -52,25 +52,22 @@ export async function send(request) {
     request.signal.throwIfAborted();
     throw unreachable(error);
   });
-  // The client follows none: the key would go along.
   if (response.type === 'opaqueredirect') throw redirected();
-  const key = request.headers.get('x-api-key');
-  if (response.status === 401 && session !== null && key === session.key)
-    signOut('This key is not accepted any longer.');
+  if (response.status === 401 && request.headers.has('x-reelwright-session')) leave('The session has ended.');
   return response;
 }
 
-/** @param {string} key @param {Fetch} fetch */
-const clientOf = (key, fetch, retry = {}) => new Reelwright({ baseUrl: root.href, apiKey: key, fetch, retry });
+/** @param {Fetch} fetch */
+const clientOf = (fetch, retry = {}) => new Reelwright({ baseUrl: root.href, apiKey: null, fetch, retry });
 
-/** @returns {Session} */
-function signedIn() {
-  if (session === null) throw new ReelwrightError({ code: 'unauthorized', detail: 'Sign in first.' });
-  return session;
+/** @returns {SignedIn} */
+function current() {
+  if (signedIn === null) throw new ReelwrightError({ code: 'unauthorized', detail: 'Sign in first.' });
+  return signedIn;
 }
 
 /** A client that asks again where the service is away for a moment. @param {Fetch} fetch */
-export const patientClient = (fetch) => clientOf(signedIn().key, fetch);
+export const patientClient = (fetch) => current() && clientOf(fetch);
 
 /**
  * The data of an answer. A request is sent once: who looks at a page sees at once that the service is away.
@@ -79,41 +76,108 @@ export const patientClient = (fetch) => clientOf(signedIn().key, fetch);
  * @param {(http: Client) => Promise<{ data?: Data, error?: unknown, response: Response }>} request
  * @returns {Promise<Data>} @throws ReelwrightError
  */
-export async function ask(request, { http } = signedIn().client) {
+export async function ask(request, { http } = current().client) {
   return await dataOf(request(http));
 }
 
-/** A route that is not in the client's types: of the console alone. @param {string} path @param {object} [body] */
-async function askConsole(path, body, key = signedIn().key) {
-  const more = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-  return await send(new Request(new URL(path, root), { headers, redirect: 'manual', ...more }));
-}
+/**
+ * Sends what is not in the client's types, or with another credential.
+ *
+ * @param {string} path @param {RequestInit} init @param {Record<string, string>} headers
+ */
+const sendTo = (path, init = {}, headers = { 'x-reelwright-session': '1' }) =>
+  send(new Request(new URL(path, root), { redirect: 'manual', ...init, headers }));
 
 /** Whether the server has the route, such as `DELETE /api/media/{hash}`. @param {string} route */
-export const has = (route) => session?.routes.has(route) ?? false;
+export const has = (route) => signedIn?.routes.has(route) ?? false;
+/** The session: its key, its rights and its end; null when nobody is signed in. */
+export const session = () => signedIn?.session ?? null;
+/** Whether the session has a right. @param {Schemas['Session']['rights'][number]} right */
+export const may = (right) => ['admin', right].some((each) => signedIn?.session.rights.some((own) => own === each));
 
 /** @type {(reason: string) => void} */
 let onSignOut = () => undefined;
-/** Called with a reason when the key is forgotten. @param {(reason: string) => void} call */
+/** Called with a reason when the session has ended. @param {(reason: string) => void} call */
 export const whenSignedOut = (call) => (onSignOut = call);
 
-/** @param {string} key @throws ReelwrightError when the key is refused */
-export async function signIn(key) {
-  // No header can hold it, so no server has it.
-  if (/[^\u0020-\u00ff]/.test(key)) throw new ReelwrightError({ status: 401, code: 'unauthorized', detail: '' });
-  const client = clientOf(key, send, { attempts: 1 });
-  await ask((http) => http.GET('/api/jobs', { params: { query: { limit: 1 } } }), client);
+/** Three renewals are in the time that a session holds. */
+const renewalMs = 5 * 60_000;
+/** When the session of this browser ends, and nothing of its secret: a first visit need not ask whether there is one. */
+const endsKey = 'reelwright-session-ends';
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let renewal;
+/** The end of a session that is under way: its answer takes the cookie, and must not take that of the next session. */
+let ending = Promise.resolve();
+
+/** The answer to the exchange of a key, or without one to a renewal. @param {Record<string, string>} [credential] */
+async function askSession(credential) {
+  /** @type {Schemas['Session']} */
+  const answer = await jsonOf(await sendTo('api/sessions', { method: 'POST' }, credential));
+  localStorage.setItem(endsKey, answer.expires_at);
+  return answer;
+}
+
+/** @param {Schemas['Session']} answer */
+async function enter(answer) {
   /** @type {{ paths: Record<string, object> }} */
-  const described = await jsonOf(await askConsole('openapi.json', undefined, key));
+  const described = await jsonOf(await sendTo('openapi.json'));
   const routes = Object.entries(described.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  session = { key, client, routes: new Set(routes) };
+  signedIn = { session: answer, client: clientOf(send, { attempts: 1 }), routes: new Set(routes) };
+  clearInterval(renewal);
+  renewal = setInterval(() => void renew(), renewalMs);
 }
 
-export function signOut(reason = '') {
-  session = null;
+/** Renews the session; what the server does not answer is asked again at the next renewal. */
+async function renew() {
+  const answer = await askSession().catch(() => null);
+  if (answer !== null && signedIn !== null) signedIn = { ...signedIn, session: answer };
+}
+
+/** Exchanges a key for a session, and keeps nothing of it. @param {string} key @throws ReelwrightError when it is refused */
+export async function signIn(key) {
+  if (!isSecureContext)
+    throw new ReelwrightError({
+      code: 'insecure',
+      detail: `A browser keeps no session of ${root.origin}. Open the console by https://, or by http://localhost.`,
+    });
+  // No header can hold it, so no server has it.
+  if (/[^\u0020-\u00ff]/.test(key)) throw new ReelwrightError({ status: 401, code: 'unauthorized', detail: '' });
+  await ending;
+  await enter(await askSession({ 'x-api-key': key }));
+}
+
+/** Goes on with the session that this browser has; false without one. @returns {Promise<boolean>} */
+export async function resume() {
+  const ends = localStorage.getItem(endsKey);
+  if (ends === null) return false;
+  try {
+    if (Date.parse(ends) <= Date.now()) leave('The session has ended.');
+    else await enter(await askSession());
+  } catch (problem) {
+    if (statusOf(problem) !== 401) onSignOut(textOf(problem));
+  }
+  return signedIn !== null;
+}
+
+/** Ends the session here and on the server. */
+export async function signOut() {
+  const ends = localStorage.getItem(endsKey);
+  leave('');
+  const isEnded = sendTo('api/sessions', { method: 'DELETE' }).then(
+    ({ ok, status }) => ok || status === 401,
+    () => false,
+  );
+  ending = isEnded.then(() => undefined);
+  if (!(await isEnded)) onSignOut(`The server did not end the session: it ends at ${ends ?? 'its time'}.`);
+}
+
+/** Forgets the session, of which the browser may still have the cookie. @param {string} reason */
+function leave(reason) {
+  signedIn = null;
+  clearInterval(renewal);
+  localStorage.removeItem(endsKey);
   onSignOut(reason);
 }
 
@@ -132,7 +196,14 @@ export const findProfiles = async (signal) =>
   has('GET /api/profiles') ? await ask((http) => http.GET('/api/profiles', { signal })) : null;
 
 /** Signed addresses and tokens. @param {Schemas['ConsoleLinksRequest']} body @returns {Promise<Schemas['ConsoleLinks']>} */
-export const signLinks = async (body) => await jsonOf(await askConsole('api/console/links', body));
+export const signLinks = async (body) =>
+  await jsonOf(
+    await sendTo(
+      'api/console/links',
+      { method: 'POST', body: JSON.stringify(body) },
+      { 'x-reelwright-session': '1', 'content-type': 'application/json' },
+    ),
+  );
 
 /**
  * Follows a job by its events until it has ended or `signal` is aborted. A refusal ends it in silence: what was shown
@@ -142,7 +213,7 @@ export const signLinks = async (body) => await jsonOf(await askConsole('api/cons
  */
 export async function followJob(id, onProgress, signal) {
   const options = { onProgress, signal, outageSecMax: Number.POSITIVE_INFINITY };
-  await signedIn()
+  await current()
     .client.waitFor(id, options)
     .catch((error) => {
       if (error instanceof JobEndedError || error instanceof ReelwrightError || signal.aborted) return;

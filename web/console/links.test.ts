@@ -7,7 +7,7 @@ let isRefused = false;
 
 async function answer(request: Request): Promise<Response> {
   if (request.url.endsWith('/openapi.json')) return Response.json({ paths: { '/api/console/links': { post: {} } } });
-  if (request.method === 'GET') return Response.json({ jobs: [] });
+  if (request.url.endsWith('/api/sessions')) return Response.json({ expires_at: '2999-01-01T00:00:00Z' });
   if (isRefused) return new Response(null, { status: 429 });
   const { images } = (await request.json()) as { images: (typeof asked)[number] };
   asked.push(images);
@@ -20,6 +20,8 @@ async function answer(request: Request): Promise<Response> {
 /** The module with nothing known yet. */
 async function load(isSignedIn = true) {
   vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
+  vi.stubGlobal('localStorage', { setItem: () => undefined });
+  vi.stubGlobal('isSecureContext', true);
   vi.resetModules();
   const [links, { signIn }] = await Promise.all([import('./links.js'), import('./api.js')]);
   if (isSignedIn) await signIn('key-1');

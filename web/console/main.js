@@ -1,6 +1,6 @@
 import { h, render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { has, root, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
+import { has, resume, root, session, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
 import { html } from './base.js';
 import { announce, closeDialogs, Dialog, Toasts } from './dialogs.js';
 import { ImagesView } from './images-view.js';
@@ -124,9 +124,9 @@ function useDrop(isTaken, onFile) {
   }, []);
 }
 
-/** @param {{ demoKey: string | undefined }} props */
-function Console({ demoKey }) {
+function Console() {
   const [isSignedIn, setSignedIn] = useState(false);
+  const [isResuming, setResuming] = useState(true);
   const [reason, setReason] = useState('');
   const { place, navigate } = usePlace();
   const [dropped, setDropped] = useState({ file: /** @type {File | null} */ (null), hash: '' });
@@ -144,9 +144,14 @@ function Console({ demoKey }) {
       setReason(statusOf(problem) === 401 ? 'This is not an API key of the server.' : textOf(problem));
     }
   };
-  useEffect(() => {
-    if (demoKey !== undefined) void enter(demoKey);
-  }, []);
+  const begin = async () => {
+    const key = demoKey;
+    demoKey = '';
+    if (key !== '') await enter(key);
+    else if (await resume()) setSignedIn(true);
+    setResuming(false);
+  };
+  useEffect(() => void begin(), []);
   useDrop(isSignedIn && has('POST /api/uploads'), (file) => {
     if (!isSignedIn) return;
     if (!has('POST /api/uploads')) {
@@ -162,13 +167,13 @@ function Console({ demoKey }) {
   const { tab, title, view } = shownAt(pathOf(place.hash), { navigate, query, file });
   const key = `${place.hash} ${place.visit}`;
   useLayoutEffect(() => {
-    document.body.dataset['state'] = isSignedIn ? 'in' : 'out';
+    document.body.dataset['state'] = isSignedIn ? 'in' : isResuming ? 'resuming' : 'out';
     document.title = isSignedIn ? `${title} · Reelwright` : 'Reelwright';
     closeDialogs();
     if (isSignedIn) focusIn(place.focused);
     else document.getElementById('key')?.focus();
     return () => setDropped((before) => (before.hash === place.hash ? { file: null, hash: '' } : before));
-  }, [isSignedIn, key]);
+  }, [isSignedIn, isResuming, key]);
   return html`
     ${header(tab, isSignedIn)}
     ${isSignedIn && html`<${Reach} />`}
@@ -211,7 +216,8 @@ function header(current, isSignedIn) {
       <div class="top-end">
         <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop a file anywhere</span>
         <a class="soft-link" href="../docs">API</a>
-        <button type="button" class="button small" id="sign-out" onClick=${() => signOut()}>Sign out</button>
+        <button type="button" class="button small" id="sign-out" title=${`Signed in as ${session()?.key_name}`}
+          onClick=${() => void signOut()}>Sign out</button>
       </div>
     </header>`;
 }
@@ -223,7 +229,10 @@ function Entrance({ reason, enter }) {
   const onSubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setEntering(true);
-    await enter(input.current?.value.trim() ?? '');
+    const key = input.current?.value.trim() ?? '';
+    // The page keeps nothing of it, in the field neither.
+    if (input.current !== null) input.current.value = '';
+    await enter(key);
     setEntering(false);
     input.current?.focus();
   };
@@ -235,7 +244,8 @@ function Entrance({ reason, enter }) {
       <input id="key" ref=${input} type="password" autocomplete="off" spellcheck="false" required
         aria-describedby="key-hint" />
       <p class="hint" id="key-hint">
-        Not stored: enter it again after a reload. The demo prints an address that signs in.
+        Exchanged for a session and not kept. The session ends 15 minutes after the last page of the console is closed,
+        and after a day at most. The demo prints an address that signs in.
       </p>
       <p class="fault" id="sign-in-fault" role="alert" hidden=${reason === ''}>${reason}</p>
       <button type="submit" class="button primary" id="sign-in-button" disabled=${isEntering}>Sign in</button>
@@ -245,14 +255,15 @@ function Entrance({ reason, enter }) {
 
 /**
  * The demo on this machine prints an address with its key in the fragment, which browsers send nowhere. It is taken out
- * of the address at once; any other host's is ignored.
+ * of the address at once; any other host's is ignored. '' for none.
  */
 function takeDemoKey() {
-  const given = /^#key=([\w-]{16,})$/.exec(location.hash)?.[1];
-  if (location.hash.startsWith('#key=')) history.replaceState(null, '', `${location.pathname}#/media`);
-  return ['127.0.0.1', 'localhost', '[::1]'].includes(root.hostname) ? given : undefined;
+  const { hash } = location;
+  if (!hash.startsWith('#key=')) return '';
+  history.replaceState(null, '', `${location.pathname}#/media`);
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(root.hostname) ? hash.slice('#key='.length) : '';
 }
 
-const demoKey = takeDemoKey();
+let demoKey = takeDemoKey();
 const place = document.getElementById('app');
-if (place !== null) render(h(Console, { demoKey }), place);
+if (place !== null) render(h(Console, {}), place);

@@ -163,9 +163,9 @@ export interface WaitingImage {
 
 /** Every route with its types. */
 export type Client = Reelwright['http'];
-/** Who is signed in, and the routes that the server has. */
-export interface Session {
-  readonly key: string;
+/** The session of who is signed in, and the routes that the server has. */
+export interface SignedIn {
+  readonly session: Schemas['Session'];
   readonly client: Reelwright;
   readonly routes: ReadonlySet<string>;
 }

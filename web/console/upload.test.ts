@@ -77,7 +77,7 @@ const partsFrom = (from: number, to: number) =>
 async function answer({ url, method }: Request): Promise<Response> {
   const path = url.slice('http://reelwright.test/under'.length);
   calls.push(`${method} ${path}`);
-  if (path.startsWith('/api/jobs')) return Response.json({ jobs: [] });
+  if (path === '/api/sessions') return Response.json({ expires_at: '2999-01-01T00:00:00Z' });
   if (path.startsWith('/openapi')) return Response.json({ paths: {} });
   if (method === 'DELETE') return new Response(null, { status: 204 });
   if (path.endsWith('/complete')) {
@@ -97,6 +97,8 @@ async function answer({ url, method }: Request): Promise<Response> {
 
 async function begin(signal: AbortSignal = new AbortController().signal) {
   vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
+  vi.stubGlobal('localStorage', { setItem: () => undefined });
+  vi.stubGlobal('isSecureContext', true);
   vi.resetModules();
   const [{ uploadFile }, { signIn }] = await Promise.all([import('./upload.js'), import('./api.js')]);
   await signIn('key-1');
@@ -174,6 +176,8 @@ it('an upload that is stopped ends its parts, and is removed', async () => {
 
 it('the hash for a file is what its name allows, and something that no other upload has', async () => {
   vi.stubGlobal('document', { baseURI: 'http://reelwright.test/under/console/' });
+  vi.stubGlobal('localStorage', { setItem: () => undefined });
+  vi.stubGlobal('isSecureContext', true);
   const { hashFor } = await import('./upload.js');
   const names = ['Holiday in Zürich.final.mp4', '..hidden.mov', '日本.mp4', `${'x'.repeat(200)}.mp4`];
   const stems = names.map((name) => hashFor(name).replace(/-[0-9a-f]{6}$/, ''));

@@ -75,6 +75,21 @@ it.each([
   expect(() => new Reelwright(options)).toThrow(name);
 });
 
+const credentialsOf = async (apiKey: string | null) => {
+  const sent: Headers[] = [];
+  const fetch = ({ headers }: Request) => {
+    sent.push(headers);
+    return Promise.resolve(Response.json({ job_id: '1' }));
+  };
+  await new Reelwright({ baseUrl: 'http://service.test', apiKey, fetch }).job('1');
+  return sent.map((headers) => [headers.get('x-api-key'), headers.get('x-reelwright-session')]);
+};
+
+it('a client with an API key sends it, and one of a page with a session says so in its place', async () => {
+  expect(await credentialsOf('k')).toEqual([['k', null]]);
+  expect(await credentialsOf(null)).toEqual([[null, '1']]);
+});
+
 const stream = (...jobs: readonly Job[]) =>
   new Response(jobs.map((job) => `id: ${job.updated_at}\nevent: job\ndata: ${JSON.stringify(job)}\n\n`).join(''), {
     headers: { 'content-type': 'text/event-stream' },

@@ -37,8 +37,11 @@ import { waitUntilEnded, type WaitOptions } from './wait.ts';
 export interface ReelwrightOptions {
   /** The address of the service, such as `https://media.example.com`. */
   readonly baseUrl: string;
-  /** One of the keys of the service. It belongs on servers: a browser gets tokens and addresses instead. */
-  readonly apiKey: string;
+  /**
+   * One of the keys of the service. It belongs on servers: a browser gets tokens and addresses instead. Null in a page
+   * of the service's own origin, which has a session (`POST /api/sessions`): the browser sends its cookie.
+   */
+  readonly apiKey: string | null;
   readonly retry?: RetryOptions;
   /** Takes the place of the global `fetch`. */
   readonly fetch?: Fetch;
@@ -70,7 +73,7 @@ export class Reelwright {
       throw invalid(`baseUrl: expected https://…, found ${JSON.stringify(baseUrl)}`);
     if (apiKey === '') throw invalid('apiKey: expected one of the keys of the service, found none');
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
-    this.#headers = { 'x-api-key': apiKey };
+    this.#headers = apiKey === null ? { 'x-reelwright-session': '1' } : { 'x-api-key': apiKey };
     this.#sendPart = fetch;
     this.#sendOnce = refusingRedirects(fetch);
     this.#send = retryingFetch(this.#sendOnce, retry);
