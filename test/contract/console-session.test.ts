@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, openPage } from '../../testing/browser.ts';
-import { enterConsole } from '../../testing/console-page.ts';
+import { enterConsole, faultsOf } from '../../testing/console-page.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
@@ -69,6 +69,30 @@ describe.skipIf(chromiumPath === null)('the session of the console', () => {
     expect((await api.raw('/api/jobs', { headers })).status).toBe(401);
     await page.reload();
     await page.locator('#sign-in').waitFor();
+  });
+
+  it('C35.23: administrators see the named keys and revoke one; who is none does not see the page', async () => {
+    const bounds = { hashPrefix: 'acme-', sourcePrefix: 'acme/', profiles: ['mobile'], priorityMax: 7 };
+    await api.d.database.pool.query(`delete from api_keys where name in ('acme', 'reader')`);
+    await makeKey(api.d.database, { name: 'acme', rights: ['read', 'submit'], ...bounds });
+    const { page, complaints } = await openPage();
+    await enter(page);
+    await page.click('#tabs [data-tab=keys]');
+    const row = page.locator('tbody tr', { hasText: 'acme' });
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(/read, submit\s+hashes acme-…; sources acme\/…; profiles mobile; priority up to 7\s+never\s+never/);
+    expect(await faultsOf(page)).toEqual([]);
+    await row.locator('text=Revoke').click();
+    await page.click('dialog >> text=Revoke the key');
+    await expect.poll(() => row.count()).toBe(0);
+    expect((await api.call('/api/keys')).text).not.toContain('acme');
+    expect(complaints).toEqual([]);
+
+    const other = await openPage();
+    const { text } = await makeKey(api.d.database, { name: 'reader', rights: ['read'] });
+    await enterConsole(other.page, { url: console(), key: text });
+    expect(await other.page.locator('#tabs [data-tab=keys]').isVisible()).toBe(false);
   });
 
   it('C35.22: a page whose key is revoked says that the session has ended, also after a reload', async () => {

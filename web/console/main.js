@@ -1,11 +1,12 @@
 import { h, render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { has, resume, root, session, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
+import { has, may, resume, root, session, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
 import { html } from './base.js';
 import { announce, closeDialogs, Dialog, Toasts } from './dialogs.js';
 import { ImagesView } from './images-view.js';
 import { JobView } from './job-view.js';
 import { JobsView } from './jobs-view.js';
+import { KeysView } from './keys-view.js';
 import { MediaView } from './media-view.js';
 import { MediumView } from './medium-view.js';
 import { PoolsView } from './pools-view.js';
@@ -31,7 +32,11 @@ const tabs = /** @type {const} */ ([
   ['rollouts', 'Rollouts', '/rollouts', 'GET /api/rollouts'],
   ['profiles', 'Profiles', '/profiles', 'GET /api/profiles'],
   ['usage', 'Usage', '/usage', 'GET /api/usage'],
+  ['keys', 'Keys', '/keys', 'GET /api/keys'],
 ]);
+
+/** Whether the server has what a tab shows, and the session the right. @param {string} tab @param {string | null} route */
+const isShown = (tab, route) => (route === null || has(route)) && (tab !== 'keys' || may('admin'));
 
 /** The text as it is where it is not encoded. @param {string} text */
 function decoded(text) {
@@ -54,11 +59,12 @@ function shownAt(path, known) {
 }
 
 /**
- * Views of operators: pools, rollouts and profiles.
+ * Views of operators: keys, pools, rollouts and profiles.
  *
  * @param {string} name @param {string | undefined} id @param {Visit} known @returns {Shown | null}
  */
 function shownToOperators(name, id, known) {
+  if (name === 'keys') return { tab: name, title: 'Keys', view: h(KeysView, {}) };
   if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
   if (name === 'usage') return { tab: name, title: 'Usage', view: h(UsageView, {}) };
   if (name === 'profiles' && id)
@@ -205,7 +211,7 @@ function skip(event) {
 function header(current, isSignedIn) {
   const links = tabs.map(
     ([tab, text, path, route]) =>
-      html`<a href=${`#${path}`} data-tab=${tab} hidden=${route !== null && !has(route)}
+      html`<a href=${`#${path}`} data-tab=${tab} hidden=${!isShown(tab, route)}
         aria-current=${isSignedIn && tab === current ? 'page' : null}>${text}</a>`,
   );
   return html`
