@@ -4,7 +4,7 @@ import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
 import { requireChoices } from '#domain/keys/api-key.ts';
 import { quotaWarning, type UsedQuota } from '#domain/keys/quotas.ts';
-import type { Asker, Choices } from '#jobs/submission/choices.ts';
+import type { Choices } from '#jobs/submission/choices.ts';
 import { readDescription } from './description-headers.ts';
 import { apiKeyOf } from './hooks/api-key.ts';
 
@@ -38,18 +38,12 @@ export function choicesOf(request: FastifyRequest): Choices {
   if (key !== null)
     requireChoices(key, { profile: chosen, ...(priority === undefined ? {} : { priority: Number(priority) }) });
   return {
-    ...askerOf(request),
+    ...(key === null ? {} : { keyId: key.id, quotas: key.quotas }),
     ...(chosen === undefined ? {} : { profile: chosen }),
     ...(pool === undefined ? {} : { pool: String(pool), refusesUnknownPool: true }),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
     ...said.description,
   };
-}
-
-/** The API key of a request, as who asks for a job. */
-export function askerOf(request: FastifyRequest): Asker {
-  const key = apiKeyOf(request);
-  return key === null ? {} : { keyId: key.id, quotas: key.quotas };
 }
 
 /** Says which quotas of the key are near their limits (C37.13). */

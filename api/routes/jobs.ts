@@ -27,7 +27,7 @@ import { refusalsOf } from '../own-submissions.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { usedTimesToWire } from '../wire/usage.ts';
-import { askerOf, choicesOf, warnOfQuotas } from '../submission-headers.ts';
+import { choicesOf, warnOfQuotas } from '../submission-headers.ts';
 import * as docs from './jobs.doc.ts';
 import { jobListQuerySchema, jobQuerySchema, type jobSchema, noFieldsSchema } from '../wire/job-schemas.ts';
 
@@ -106,7 +106,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     { onRequest: limited, config: { doc: docs.retry } },
     async (request: JobRequest, reply) => {
       refuseFields(request);
-      const jobs = await retryJob(dependencies, request.params.id, traceOf(request), askerOf(request));
+      const jobs = await retryJob(dependencies, request.params.id, traceOf(request), apiKeyOf(request));
       for (const job of jobs) audit(log, request, { what: 'job retried', jobId: job.id });
       return reply.code(202).send(retryToWire(request.params.id, jobs));
     },

@@ -6,7 +6,6 @@ import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { askerOf } from '../submission-headers.ts';
 import { validated } from '../validated.ts';
 import { rerunToWire } from '../wire/job.ts';
 import * as docs from './jobs.doc.ts';
@@ -22,7 +21,7 @@ export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencie
       const key = apiKeyOf(request);
       if (key !== null) requireChoices(key, rerun);
       const outcome = await rerunJob(dependencies, request.params.id, {
-        rerun: { ...rerun, ...askerOf(request) },
+        rerun: { ...rerun, key },
         trace: traceOf(request),
       });
       if (outcome.isNew) audit(dependencies.log, request, { what: 'job made again', jobId: outcome.job.id });

@@ -1,4 +1,5 @@
 import { KnownProblem } from '#domain/errors.ts';
+import { type ApiKey, requireChoices } from '#domain/keys/api-key.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -29,14 +30,11 @@ export interface Choices extends DescriptionChange {
   readonly priority?: number | undefined;
   /** The API key of the request. */
   readonly keyId?: string | undefined;
-  /** Of that key. */
+  /** The quotas of that key. */
   readonly quotas?: KeyQuotas | null | undefined;
   /** Whether the media has the title and metadata only where nobody has said any, as by a rule of events. */
   readonly isDefaultDescription?: boolean;
 }
-
-/** Who asks for a job. */
-export type Asker = Pick<Choices, 'keyId' | 'quotas'>;
 
 /** Choices whose profile exists. */
 export interface Chosen extends Omit<Choices, 'profile'> {
@@ -77,6 +75,22 @@ export function chosenFields(
   const { profile, pool: ofProfile } = named === null ? measured : byProfile(type, named);
   const chosenPool = pool ?? ofProfile;
   return { ...measured, profile, queue: queueFor(chosenPool, measured), pool: chosenPool, priority: priority ?? 0 };
+}
+
+/**
+ * Refuses to make a job again with what the API key of the request may not choose itself: a key does not gain the
+ * profile or the priority that another one gave the job.
+ *
+ * @param key null where no key asks
+ * @throws KnownProblem `forbidden`
+ */
+export function requireKeptChoices(
+  key: ApiKey | null,
+  type: JobType,
+  { profile, priority }: Pick<Job, 'profile' | 'priority'>,
+): void {
+  if (key === null) return;
+  requireChoices(key, { priority, ...(jobTypes[type].makesStream ? { profile: profile?.name ?? 'default' } : {}) });
 }
 
 /** Refuses a pool that a caller names and the cluster does not have. @throws KnownProblem `invalid_request` */

@@ -1,11 +1,12 @@
 import { KnownProblem } from '#domain/errors.ts';
+import type { ApiKey } from '#domain/keys/api-key.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
-import { choicesOf, chosenFields } from './choices.ts';
+import { choicesOf, chosenFields, requireKeptChoices } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileNamed, unknownProfile } from './preflight.ts';
@@ -22,9 +23,11 @@ export interface Rerun {
   readonly pool?: string | null | undefined;
   /** By default the priority of the earlier job. */
   readonly priority?: number | undefined;
-  /** The API key of the request. */
+  /** The API key of the request, whose bounds and quotas hold for what the earlier job had too. */
+  readonly key?: ApiKey | null;
+  /** The id of the key alone, where its bounds were looked at before. */
   readonly keyId?: string | undefined;
-  /** Of that key. */
+  /** The quotas of that key. */
   readonly quotas?: KeyQuotas | null | undefined;
   /** The id of the new job; by default a random one. */
   readonly id?: string;
@@ -68,7 +71,7 @@ const profileNameOf = (profile: NamedProfile | null) => profile?.name ?? 'defaul
  *
  * @returns the new job, or the equal rerun that is active, and the profile that was asked for
  * @throws KnownProblem `not_found`, `conflict`; `invalid_request` for a profile that does not exist; `not_retryable`
- * for a source that cannot be processed any more
+ * for a source that cannot be processed any more; `forbidden` for a profile or priority that the key may not choose
  */
 export async function makeRerun(
   dependencies: RerunDependencies,
@@ -90,11 +93,13 @@ export async function makeRerun(
     pool: rerun.pool ?? named?.pool ?? given.pool,
     priority: rerun.priority ?? priorityOf(earlier),
   });
+  const { key = null } = rerun;
+  requireKeptChoices(key, earlier.type, chosen);
   const { type, hash, source, options, callbackUrl, title, metadata } = earlier;
   const outcome = await dependencies.jobs.insertOrFind({
     id: rerun.id ?? dependencies.randomUuid(),
-    keyId: rerun.keyId ?? null,
-    quotas: rerun.quotas ?? null,
+    keyId: key?.id ?? rerun.keyId ?? null,
+    quotas: key?.quotas ?? rerun.quotas ?? null,
     type,
     hash,
     source,

@@ -1,8 +1,10 @@
 import { KnownProblem } from '#domain/errors.ts';
+import type { ApiKey } from '#domain/keys/api-key.ts';
+import type { JobType } from '#domain/job-types/index.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
-import { type Asker, choicesOf, chosenFields } from './choices.ts';
+import { choicesOf, chosenFields, requireKeptChoices } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies } from './preflight.ts';
@@ -20,13 +22,15 @@ type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' |
  * store locks the failed row while it looks and inserts, so of two equal requests one makes the jobs and the other is
  * refused. A ticket that cannot be added is left to the sweeper, since the same request again would be refused.
  *
- * @throws KnownProblem `not_found`, `not_retryable`, `conflict`; `rate_limited` beyond a quota of the key
+ * @param key the API key of the request; null where none asks
+ * @throws KnownProblem `not_found`, `not_retryable`, `conflict`; `forbidden` for a profile or priority that the key may
+ * not choose; `rate_limited` beyond a quota of the key
  */
 export async function retryJob(
   dependencies: RetryDependencies,
   jobId: string,
   trace: TraceContext | null,
-  { keyId, quotas }: Asker = {},
+  key: ApiKey | null = null,
 ): Promise<Job[]> {
   const failed = await dependencies.jobs.find(jobId);
   if (failed === null) throw reasons.not_found;
@@ -34,11 +38,16 @@ export async function retryJob(
   if (failed.status !== 'failed') throw reasons.not_failed;
   const source = await preflightAgain(dependencies, failed);
   const chosen = await choicesOf(failed, source, dependencies);
+  const fieldsFor = (type: JobType) => {
+    const fields = chosenFields(type, source, chosen);
+    requireKeptChoices(key, type, fields);
+    return fields;
+  };
   const outcome = await dependencies.jobs.createRetries({
     jobId,
     newJobs: (job) =>
       retriesOf(job).map(({ type, options }) => {
-        const key = idempotencyKey({ type, hash: job.hash, source: job.source, options });
+        const equalKey = idempotencyKey({ type, hash: job.hash, source: job.source, options });
         return {
           id: dependencies.randomUuid(),
           type,
@@ -46,8 +55,8 @@ export async function retryJob(
           source: job.source,
           options,
           // The retry of a rerun is one too: else the job that is made again would answer in its place.
-          idempotencyKey: job.rerunOfJobId === null ? key : rerunKey(key),
-          ...chosenFields(type, source, chosen),
+          idempotencyKey: job.rerunOfJobId === null ? equalKey : rerunKey(equalKey),
+          ...fieldsFor(type),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,
           rerunOfJobId: job.rerunOfJobId,
@@ -55,8 +64,8 @@ export async function retryJob(
           title: job.title,
           metadata: job.metadata,
           trace,
-          keyId: keyId ?? null,
-          quotas: quotas ?? null,
+          keyId: key?.id ?? null,
+          quotas: key?.quotas ?? null,
         };
       }),
   });

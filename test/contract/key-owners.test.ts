@@ -31,6 +31,11 @@ const send = (key: MadeKey, method: string, path: string, body?: unknown, header
   });
 const plain = (text: string) => JSON.stringify({ ...JSON.parse(text), trace_id: '', instance: '' });
 const links = (body: unknown) => send(acme, 'POST', '/api/console/links', body);
+/** Status and detail of an answer to making a job again. */
+const again = async (key: MadeKey, id: string, how: 'retry' | 'rerun', body?: object) => {
+  const { status, json } = await send(key, 'POST', `/api/jobs/${id}/${how}`, body ?? {});
+  return [status, json.detail ?? ''];
+};
 const image = (hash: string) => ({ images: [{ key: `images/ab/${hash}/0123456789abcdef/a.jpg` }] });
 const thumbnail = (hash: string, source = 'a.jpg') => ({ type: 'image:thumbnail', hash, source });
 
@@ -188,6 +193,31 @@ describe('submissions', () => {
     expect([refused.status, refused.json.detail]).toEqual([403, expect.stringContaining('profile must be one of')]);
     const unbounded = await send(acme, 'POST', '/api/jobs', thumbnail('acme-high'), { 'x-priority': '1' });
     expect(unbounded.status).toBe(403);
+  });
+
+  it('C35.24: a retry and a rerun keep no profile and no priority that the key may not choose itself', async () => {
+    await api.putSource('v.mp4', 'x');
+    const given = { rights, hashPrefix: 'kept-' };
+    const low = await makeKey(api.d.database, { name: 'low', ...given, profiles: ['default'] });
+    const mobile = await makeKey(api.d.database, {
+      name: 'other profile',
+      ...given,
+      profiles: ['mobile'],
+      priorityMax: 9,
+    });
+    const failed = async (hash: string, headers: Record<string, string>) => {
+      const body = { type: 'video:transcode', hash, source: 'v.mp4' };
+      const { json } = await api.submit(body, headers);
+      await api.fail(json.job_id as string);
+      return json.job_id as string;
+    };
+    const high = await failed('kept-1', { 'x-priority': '9' });
+    for (const how of ['retry', 'rerun'] as const) {
+      expect(await again(low, high, how)).toEqual([403, expect.stringContaining('priority must be at most 0')]);
+      expect(await again(mobile, high, how)).toEqual([403, expect.stringContaining('profile must be one of')]);
+    }
+    expect(await again(low, await failed('kept-2', {}), 'retry')).toEqual([202, '']);
+    expect(await again(mobile, await failed('kept-3', {}), 'rerun', { profile: 'mobile' })).toEqual([202, '']);
   });
 });
 
