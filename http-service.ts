@@ -1,5 +1,6 @@
 import { addApiRoutes } from './api/api-routes.ts';
 import type { ApiDependencies } from './api/dependencies.ts';
+import { keyFileComponent } from './api/key-file.ts';
 import { addDeliveryRoutes } from './delivery/delivery-routes.ts';
 import type { DeliveryDependencies } from './delivery/dependencies.ts';
 import { probeListener } from '#platform/http/probe-listener.ts';
@@ -62,4 +63,12 @@ export function serverComponents(
     ...(config.surfaces.has('delivery') && { media_bucket: 'once' as const }),
   };
   return [server, probeListener({ ...options, config, required })];
+}
+
+/** What a server of the API keeps true once the database is migrated: the named keys of `API_KEYS_FILE`. */
+export function keyFileComponents(
+  dependencies: ServiceDependencies & { readonly config: Pick<Config, 'apiKeysFile'> },
+): readonly Component[] {
+  const { surfaces, apiKeysFile: path } = dependencies.config;
+  return path === null || !surfaces.has('api') ? [] : [keyFileComponent({ ...dependencies, path })];
 }

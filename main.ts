@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { serverComponents, type ServiceDependencies } from './http-service.ts';
+import { keyFileComponents, serverComponents, type ServiceDependencies } from './http-service.ts';
 import { controllerComponents, workerListener } from './controller/controller.ts';
 import { TaskEndpoint } from './controller/execution/task-requests.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
@@ -192,6 +192,7 @@ async function openComponents(
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0 ? [workerListener(dependencies)] : []),
     ...redisCheck(config, log),
     preparation.component,
+    ...(config.mode === 'worker' ? [] : keyFileComponents(dependencies)),
     ...(config.mode === 'server' ? [] : await openControllerComponents(dependencies, resources)),
   ];
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
-import { digestOfKey, keyIdOf, namedKeyOf } from '#domain/keys/api-key.ts';
+import { digestOfKey, namedKeyOf } from '#domain/keys/api-key.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { KeyStore } from '#platform/postgres/key-store.ts';
 import { audit } from '../audit.ts';
@@ -17,8 +17,8 @@ import {
   keyListSchema,
   keySchema,
   keyToWire,
+  newKeyOf,
   newKeySchema,
-  quotasOf,
 } from '../wire/key.ts';
 
 // Named API keys (docs/reference/contract.md, "Keys"): made, listed and revoked by administrators, never changed.
@@ -56,7 +56,7 @@ const docs = {
     description: 'Within five seconds every server refuses it. It is not known any more, and cannot be brought back.',
     path: { id: 'The key, by its `key_id`.' },
     answers: { 200: { description: 'The key that was revoked.', schemas: [keySchema] } },
-    problems: ['not_found', 'invalid_request'],
+    problems: ['not_found', 'conflict', 'invalid_request'],
   },
 } as const satisfies Record<string, RouteDoc>;
 
@@ -73,20 +73,7 @@ export function addKeyRoutes(app: FastifyInstance, { guards, keys, knownKeys, lo
   app.post('/api/keys', { onRequest, config: { doc: docs.create } }, async (request, reply) => {
     const given = validated(keyBodySchema, request.body);
     const text = namedKeyOf(randomBytes);
-    const sha256 = digestOfKey(text);
-    const made = await keys.insert({
-      id: keyIdOf(sha256),
-      name: given.name,
-      rights: given.rights,
-      hashPrefix: given.hash_prefix ?? null,
-      sourcePrefix: given.source_prefix ?? null,
-      profiles: given.profiles ?? null,
-      priorityMax: given.priority_max,
-      weight: given.weight,
-      quotas: quotasOf(given.quotas),
-      sha256,
-      expiresAt: given.expires_at === undefined ? null : new Date(given.expires_at),
-    });
+    const made = await keys.insert(newKeyOf(given, digestOfKey(text)));
     if (made === null)
       throw new KnownProblem('conflict', `There is an API key ${given.name} already; revoke it first.`);
     audit(log, request, { what: 'API key made', apiKey: made });
@@ -115,6 +102,8 @@ export function addKeyRoutes(app: FastifyInstance, { guards, keys, knownKeys, lo
     { onRequest, config: { doc: docs.remove } },
     async (request): Promise<z.output<typeof keySchema>> => {
       const revoked = await keys.remove(request.params.id);
+      if (revoked === null && (await keys.isOfFile(request.params.id)))
+        throw new KnownProblem('conflict', 'This key is an entry of API_KEYS_FILE; take it out of the file.');
       if (revoked === null)
         throw new KnownProblem('not_found', 'There is no such API key; GET /api/keys lists those that there are.');
       knownKeys.forget();

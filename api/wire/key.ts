@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
-import { weightMax } from '#domain/keys/api-key.ts';
+import { keyIdOf, weightMax } from '#domain/keys/api-key.ts';
 import type { KeyQuotas, QuotaName } from '#domain/keys/quotas.ts';
 import { rights } from '#domain/keys/rights.ts';
 import { sourceKeySchema } from '#domain/jobs/submission.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
-import type { ListedKey } from '#platform/postgres/key-store.ts';
+import { keyOrigins, type ListedKey, type NewKey } from '#platform/postgres/key-store.ts';
 import { lineOfText, nextCursorField, pageQuery, time } from './fields.ts';
 
 const nameField = z
@@ -76,6 +76,12 @@ const keyFields = {
     .nullable()
     .describe('What it may use; null: whatever it asks for.')
     .meta({ examples: [null] }),
+  origin: z
+    .enum(keyOrigins)
+    .describe(
+      '`file`: it is an entry of `API_KEYS_FILE`, and is revoked by leaving it; `api`: it was made by a request.',
+    )
+    .meta({ examples: ['api'] }),
   created_at: time.describe('When it was made.'),
   expires_at: time.nullable().describe('From when it is refused; null: never.'),
   last_used_at: time.nullable().describe('The hour of its last use; null: never used.'),
@@ -153,9 +159,26 @@ export const keyBodySchema = z
   .register(bodies, { id: 'KeyRequest' });
 
 /** Quotas as they are stored: null for none. */
-export function quotasOf(given: z.output<typeof keyBodySchema>['quotas']): KeyQuotas | null {
+function quotasOf(given: z.output<typeof keyBodySchema>['quotas']): KeyQuotas | null {
   const limits = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
   return limits.length === 0 ? null : Object.fromEntries(limits);
+}
+
+/** The key that a request or an entry of a file describes, with the SHA-256 of its secret. */
+export function newKeyOf(given: z.output<typeof keyBodySchema>, sha256: Buffer): NewKey {
+  return {
+    id: keyIdOf(sha256),
+    name: given.name,
+    rights: given.rights,
+    hashPrefix: given.hash_prefix ?? null,
+    sourcePrefix: given.source_prefix ?? null,
+    profiles: given.profiles ?? null,
+    priorityMax: given.priority_max,
+    weight: given.weight,
+    quotas: quotasOf(given.quotas),
+    sha256,
+    expiresAt: given.expires_at === undefined ? null : new Date(given.expires_at),
+  };
 }
 
 /** A key as administrators see it. */
@@ -170,6 +193,7 @@ export function keyToWire(key: ListedKey): z.output<typeof keySchema> {
     priority_max: key.priorityMax,
     weight: key.weight,
     quotas: key.quotas ?? null,
+    origin: key.origin,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,

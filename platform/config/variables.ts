@@ -156,6 +156,11 @@ const serverVariables = {
     default: 'off',
     doc: '`on`: the page `/console` for people with an API key; `home`: `/` leads there too; `off`: no such page.',
   }),
+  apiKeysFile: forApi('API_KEYS_FILE', absolutePathValue, {
+    defaultDoc: 'none',
+    absent: nothing,
+    doc: 'A file with named API keys, YAML or JSON, such as one of a mounted Secret: a change of it counts within ten seconds ([operate.md](../guides/operate.md#keys-from-a-file)).',
+  }),
   keyRateLimitPerMinute: forDelivery('KEY_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '120',
     doc: 'Requests a minute to `/api/key` for each token or address.',

@@ -13,7 +13,7 @@ export interface SessionTimes {
   readonly leftSec: number;
 }
 
-export interface NewSession {
+interface NewSession {
   readonly sha256: Buffer;
   readonly keyId: string;
   /** Null: those of the key. */

@@ -138,6 +138,11 @@ export class Metrics {
     'Of these, of attempts that were killed or repeated',
     { type: jobTypeNames },
   );
+  readonly keyFileFaults = new Gauge({
+    registers: [this.registry],
+    name: 'svc_key_file_faults',
+    help: 'Faults of API_KEYS_FILE, and keys of it that are not in force because of another key',
+  });
 
   readonly encodeSpeed = new Histogram({
     registers: [this.registry],

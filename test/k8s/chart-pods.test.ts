@@ -123,6 +123,31 @@ describe.each(components)('the pods of %s', (component) => {
   });
 });
 
+describe('the file of API keys', () => {
+  test('C35.25: is mounted as a folder into the pods of the api alone, beside volumes of the values', async () => {
+    const values = { ...everything, apiKeysFile: { existingSecret: 'named-keys', key: 'list' } };
+    const objects = await renderChart(values);
+    const items = [{ key: 'list', path: 'keys.yaml' }];
+    const { volumes, containers } = templateOf(objects, 'api').spec;
+    expect(volumes).toEqual(
+      expect.arrayContaining([
+        ...podValues.extraVolumes,
+        { name: 'api-keys', secret: { secretName: 'named-keys', items } },
+      ]),
+    );
+    expect(containers[0]?["volumeMounts"]).toEqual(
+      expect.arrayContaining([
+        ...podValues.extraVolumeMounts,
+        { name: 'api-keys', mountPath: '/etc/reelwright/keys', readOnly: true },
+      ]),
+    );
+    expect(dataOf(objects, 'api')['API_KEYS_FILE']).toBe('/etc/reelwright/keys/keys.yaml');
+    for (const component of ['delivery', 'controller'] as const)
+      expect(JSON.stringify(templateOf(objects, component))).not.toContain('api-keys');
+    expect(dataOf(least, 'api')).not.toHaveProperty('API_KEYS_FILE');
+  });
+});
+
 describe.each(['api', 'delivery'] as const)('the scaling of %s', (component) => {
   const name = `reelwright-${component}`;
   const autoscaling = { enabled: true, minReplicas: 3, maxReplicas: 7, targetCPUUtilizationPercentage: 55 };

@@ -49,7 +49,9 @@ function keysCard(keys, reload) {
     boundsOf(key),
     key.expires_at === null ? 'never' : dateTimeText(key.expires_at),
     key.last_used_at === null ? 'never' : ago(key.last_used_at),
-    action('Revoke', () => revoke(key, reload), 'small', `revoke-${key.key_id}`),
+    key.origin === 'file'
+      ? 'from a file'
+      : action('Revoke', () => revoke(key, reload), 'small', `revoke-${key.key_id}`),
   ]);
   return card('All named keys', {}, tableOf('All named keys', columns, rows));
 }

@@ -1708,6 +1708,12 @@ export interface components {
              */
             quotas: components["schemas"]["KeyQuotas"] | null;
             /**
+             * @description `file`: it is an entry of `API_KEYS_FILE`, and is revoked by leaving it; `api`: it was made by a request.
+             * @example api
+             * @enum {string}
+             */
+            origin: "api" | "file";
+            /**
              * Format: date-time
              * @description When it was made.
              * @example 2026-11-24T08:00:00.000Z
@@ -2217,6 +2223,12 @@ export interface components {
              * @example null
              */
             quotas: components["schemas"]["KeyQuotas"] | null;
+            /**
+             * @description `file`: it is an entry of `API_KEYS_FILE`, and is revoked by leaving it; `api`: it was made by a request.
+             * @example api
+             * @enum {string}
+             */
+            origin: "api" | "file";
             /**
              * Format: date-time
              * @description When it was made.
@@ -9079,6 +9091,15 @@ export interface operations {
             };
             /** @description `method_not_allowed`: This address does not answer that method. */
             405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
