@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { chromiumPath, openLastingPage } from '../../testing/browser.ts';
-import { dropFile, enterConsole, focusedIn } from '../../testing/console-page.ts';
+import { dropFile, enterConsole, faultsOf, goTo } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 
 // What a person types into the forms of the console stays, and what is wrong with it stands at its field.
@@ -18,8 +18,6 @@ let uploads: UploadBucket;
 let page: Page;
 let folder: string;
 let png: Buffer;
-
-const state = () => page.locator('.upload [role=status]').innerText();
 
 describe.skipIf(chromiumPath === null)('the forms of the console', () => {
   beforeAll(async () => {
@@ -44,33 +42,32 @@ describe.skipIf(chromiumPath === null)('the forms of the console', () => {
   });
   afterEach(() => page.unrouteAll({ behavior: 'ignoreErrors' }));
 
-  it('C31.6: what is typed during an upload stays, also when another file is dropped on the form', async () => {
+  it('C31.27: dropped files are uploaded and submitted by themselves, the second one too, and a fault stands at its file', async () => {
     const held = Promise.withResolvers<void>();
     await page.route('**/parts/**', async (route) => {
       await held.promise;
       await route.continue();
     });
-    await page.setInputFiles('input[type=file]', { name: 'First Photo.png', mimeType: 'image/png', buffer: png });
-    await expect.poll(() => page.locator('input[type=file]').isDisabled()).toBe(true);
-    const options = '{"outputs": [{"variant": "mine", "width": 32, "format": "webp"}]}';
-    await page.fill('[name=options]', options);
-    held.resolve();
-    await expect.poll(state).toContain('First Photo.png is uploaded');
-    const value = (name: string) => page.inputValue(`[name=${name}]`);
-    await expect
-      .poll(async () => [await value('type'), await value('options'), await focusedIn(page)])
-      .toEqual(['image:thumbnail', options, 'options']);
-    await expect.poll(() => value('hash')).toMatch(/^First-Photo-[0-9a-f]{6}$/);
-    await page.selectOption('[name=type]', 'video:cover');
+    const file = (name: string) => ({ name, mimeType: 'image/png', buffer: png });
+    await page.setInputFiles('input[type=file]', [file('First Photo.png'), file('third.png')]);
+    const rows = page.locator('.uploads li');
+    await expect.poll(() => rows.count()).toBe(2);
+    await goTo(page, '#/jobs');
     await dropFile(page, { name: 'second.png', type: 'image/png', bytes: png });
-    await expect.poll(state).toContain('second.png is uploaded');
-    await expect.poll(() => value('hash')).toMatch(/^second-[0-9a-f]{6}$/);
-    await expect.poll(async () => [await value('type'), await value('options')]).toEqual(['video:cover', options]);
-    await page.selectOption('[name=type]', 'image:thumbnail');
-    await page.click('.form button[type=submit]');
-    await expect.poll(() => page.locator('.view h1').innerText()).toMatch(/^second-/);
+    await dropFile(page, { name: 'notes.txt', type: 'text/plain', bytes: Buffer.from('no media') });
+    await expect.poll(() => page.locator('.view h1').innerText()).toBe('Submit');
+    await expect.poll(() => rows.count()).toBe(4);
+    expect(await rows.filter({ hasText: 'second.png' }).innerText()).toContain('waits for the files before it');
+    expect(await faultsOf(page)).toEqual([]);
+    held.resolve();
+    await expect.poll(() => rows.locator('a').count()).toBe(3);
+    const refused = rows.filter({ hasText: 'notes.txt' });
+    await expect.poll(() => refused.innerText()).toContain('This is not a video, audio or image file');
     const { json } = await api.call('/api/jobs?type=image:thumbnail');
-    expect(json.jobs).toMatchObject([{ hash: expect.stringMatching(/^second-/), status: 'queued' }]);
+    const hashes = json.jobs.map((job: { hash: string }) => job.hash.replace(/-[0-9a-f]{6}$/, '')).toSorted();
+    expect(hashes).toEqual(['First-Photo', 'second', 'third']);
+    await rows.filter({ hasText: 'second.png' }).locator('a').click();
+    await expect.poll(() => page.locator('.view h1').innerText()).toMatch(/^second-/);
     const takesText = `{
       const dataTransfer = new DataTransfer();
       dataTransfer.setData('text/plain', 'movie-1');

@@ -107,6 +107,7 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await other.page.clock.install();
     await enterConsole(other.page, { url: `${api.url}/console/#/pools`, key: apiKey });
     const views = [
+      ['#/', '.day'],
       ['#/media', '.tile'],
       ['#/jobs', '.sizer .row'],
       [`#/jobs/${running}`, '.percent'],
@@ -142,7 +143,7 @@ describe.skipIf(chromiumPath === null)('lists and pages of the console while the
     await expect.poll(() => askedInAMinute()).toEqual(new Set(['/api/profiles']));
   });
 
-  it.each(['#/media', '#/jobs', '#/new', '#/pools', '#/rollouts', '#/profiles'])(
+  it.each(['#/', '#/media', '#/jobs', '#/webhooks', '#/new', '#/pools', '#/rollouts', '#/profiles'])(
     'C31.20: on %s the console says within five seconds that the server is not reached, and when it is again',
     async (view) => {
       await goTo(page, view);

@@ -150,12 +150,13 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
       await signIn(watched.page);
       const image = encodeURIComponent('videos/ab/night-market/0123456789abcdef/cover.jpg');
       const views: Views = {
+        home: ['#/', '.day'],
         media: ['#/media', '.tile img[src]'],
         jobs: ['#/jobs', '.sizer .row'],
         'job-failed': [`#/jobs/${ids['failed']}`, '.error-card'],
         'job-running': [`#/jobs/${ids['running']}`, '.card .progress'],
         medium: ['#/media/harbour-at-dawn', '.shot img[src]'],
-        submit: ['#/new', '.form'],
+        submit: ['#/new', '.to-submit'],
         images: [`#/images?key=${image}`, '.shown-image'],
       };
       expect(await faultsOfViews(watched.page, views, name)).toEqual([]);
@@ -201,8 +202,8 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await page.selectOption('select[name=status]', 'failed');
     await expect.poll(() => page.locator('.sizer .row').count()).toBe(1);
     await expect.poll(() => page.locator('.count').innerText()).toBe('1 job');
-    await page.fill('input[name=hash]', 'nothing-has-this-hash');
-    await page.press('input[name=hash]', 'Enter');
+    await page.fill('input[name=prefix]', 'nothing-has-this-hash');
+    await page.press('input[name=prefix]', 'Enter');
     await expect.poll(() => page.locator('.empty h2').innerText()).toBe('No job matches');
   });
 
@@ -319,12 +320,14 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await notice.waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await notice.locator('text=Make them again').click();
+    await page.click('dialog >> text=Make it again');
     await expect.poll(() => page.url()).not.toContain(id);
     await expect.poll(() => page.locator('.side').first().innerText()).toContain('Run again from');
   });
 
   it('C31.6: what the server refuses stands at its field', async () => {
     const { page } = await enter('#/new');
+    await page.click('.advanced summary');
     await page.fill('[name=hash]', 'a b');
     await page.fill('[name=options]', '{"transcode": {"encrypt": 1}}');
     await page.fill('[name=callback_url]', 'nonsense');
@@ -343,7 +346,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
 
   it('C31.10: actions are shown of the routes that a server has, and of no other', async () => {
     const { page } = await enter(`#/jobs/${ids['completed']}`);
-    await expect.poll(() => page.locator('text=Run again').count()).toBe(1);
+    await expect.poll(() => page.locator('text=Make again').count()).toBe(1);
     await expect.poll(() => page.locator('#drop-hint').isVisible()).toBe(true);
     const other = await visit(`#/jobs/${ids['completed']}`);
     await other.page.route('**/openapi.json', async (route) => {
@@ -353,7 +356,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     });
     await signIn(other.page);
     await other.page.locator('.title-line').waitFor();
-    await expect.poll(() => other.page.locator('text=Run again').count()).toBe(0);
+    await expect.poll(() => other.page.locator('text=Make again').count()).toBe(0);
     await expect.poll(() => other.page.locator('#drop-hint').isVisible()).toBe(false);
   });
 });

@@ -153,6 +153,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
       const watched = await enter('', look);
       const views: Views = {
         pools: ['#/pools', '.reasons li'],
+        webhooks: ['#/webhooks', '.test'],
         rollouts: ['#/rollouts', '.rollouts li'],
         rollout: [`#/rollouts/${ids.canary}`, '.gate'],
         'rollout-failed': [`#/rollouts/${ids.failed}`, '.gate.error-card'],
@@ -168,7 +169,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     },
   );
 
-  it('C31.15: the pools show what runs, what waits and why, with a job for each reason, and follow changes', async () => {
+  it('C31.15, C31.30: the pools show what runs, what waits and why, with a job for each reason, and follow changes', async () => {
     const { page } = await enter('#/pools');
     const pool = page.locator('.pool[data-pool=default]');
     await expect.poll(() => pool.locator('.numbers').innerText()).toMatch(/Running\s+2\s+Waiting\s+6/);
@@ -176,6 +177,9 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     await expect.poll(() => reason('unschedulable').innerText()).toMatch(/1\s+no node has space for it\s+0\/3 nodes/);
     await expect.poll(() => reason('behind_others').innerText()).toMatch(/^4\s/);
     await expect.poll(() => page.locator('.pool[data-pool=video-large]').innerText()).toContain('Nothing waits.');
+    const names = () => pool.locator('.running-jobs').innerText();
+    await expect.poll(names).toMatch(/alpine[\s\S]*harbour/);
+    await expect.poll(() => pool.locator('.numbers').innerText()).toMatch(/Longest wait\s+.*market/);
     const added = await submitted('one-more');
     await expect.poll(() => reason('behind_others').innerText()).toMatch(/^5\s/);
     await api.call(`/api/jobs/${added}/cancel`, { method: 'POST' });

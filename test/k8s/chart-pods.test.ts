@@ -135,7 +135,7 @@ describe('the file of API keys', () => {
         { name: 'api-keys', secret: { secretName: 'named-keys', items } },
       ]),
     );
-    expect(containers[0]?["volumeMounts"]).toEqual(
+    expect(containers[0]?.['volumeMounts']).toEqual(
       expect.arrayContaining([
         ...podValues.extraVolumeMounts,
         { name: 'api-keys', mountPath: '/etc/reelwright/keys', readOnly: true },

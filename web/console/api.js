@@ -88,7 +88,7 @@ export async function ask(request, { http } = current().client) {
 const sendTo = (path, init = {}, headers = { 'x-reelwright-session': '1' }) =>
   send(new Request(new URL(path, root), { redirect: 'manual', ...init, headers }));
 
-/** Whether the server has the route, such as `DELETE /api/media/{hash}`. @param {string} route */
+/** Whether the server has the route, such as `DELETE /api/media/{hash}`, or its parameter: `GET /api/media?q`. @param {string} route */
 export const has = (route) => signedIn?.routes.has(route) ?? false;
 /** The session: its key, its rights and its end; null when nobody is signed in. */
 export const session = () => signedIn?.session ?? null;
@@ -119,10 +119,13 @@ async function askSession(credential) {
 
 /** @param {Schemas['Session']} answer */
 async function enter(answer) {
-  /** @type {{ paths: Record<string, object> }} */
+  /** @type {{ paths: Record<string, Record<string, { parameters?: { name: string }[] }>> }} */
   const described = await jsonOf(await sendTo('openapi.json'));
   const routes = Object.entries(described.paths).flatMap(([path, item]) =>
-    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    Object.entries(item).flatMap(([method, { parameters = [] }]) => {
+      const route = `${method.toUpperCase()} ${path}`;
+      return [route, ...parameters.map(({ name }) => `${route}?${name}`)];
+    }),
   );
   signedIn = { session: answer, client: clientOf(send, { attempts: 1 }), routes: new Set(routes) };
   clearInterval(renewal);

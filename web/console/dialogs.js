@@ -22,8 +22,11 @@ export function announce(text, kind = /** @type {'info' | 'fault'} */ ('info')) 
 /** @param {unknown} problem */
 export const announceProblem = (problem) => announce(textOf(problem), 'fault');
 
-/** Whether a person confirms. @param {Question} question @returns {Promise<boolean>} */
-export const confirmation = (question) => new Promise((resolve) => ask({ ...question, resolve }));
+/** What a person gives in the fields of a question; null unless he confirms. @param {Question} question @returns {Promise<FormData | null>} */
+export const asked = (question) => new Promise((resolve) => ask({ ...question, resolve }));
+
+/** Whether a person confirms. @param {Question} question */
+export const confirmation = async (question) => (await asked(question)) !== null;
 
 /** Answers an open question with no: its view is left. */
 export function closeDialogs() {
@@ -47,18 +50,25 @@ export function Dialog() {
   ask = setQuestion;
   useEffect(() => dialog.current?.showModal(), [question]);
   if (question === null) return null;
-  const { title, text, action, resolve } = question;
+  const { title, text, action, body = null, isSafe = false, resolve } = question;
   const end = () => {
-    resolve(dialog.current?.returnValue === 'confirmed');
+    const form = dialog.current?.querySelector('form');
+    resolve(dialog.current?.returnValue === 'confirmed' && form ? new FormData(form) : null);
     setQuestion(null);
   };
-  const confirm = () => dialog.current?.close('confirmed');
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    dialog.current?.close('confirmed');
+  };
   return html`<dialog ref=${dialog} class="dialog" aria-labelledby="confirm-title" onClose=${end}>
-    <h2 id="confirm-title">${title}</h2>
-    <p>${text}</p>
-    <div class="actions">
-      <button type="button" class="button" onClick=${() => dialog.current?.close()}>Keep it</button>
-      <button type="button" class="button danger" onClick=${confirm}>${action}</button>
-    </div>
+    <form onSubmit=${onSubmit}>
+      <h2 id="confirm-title">${title}</h2>
+      <p>${text}</p>
+      ${body}
+      <div class="actions">
+        <button type="button" class="button" onClick=${() => dialog.current?.close()}>${isSafe ? 'Not now' : 'Keep it'}</button>
+        <button type="submit" class=${`button ${isSafe ? 'primary' : 'danger'}`}>${action}</button>
+      </div>
+    </form>
   </dialog>`;
 }

@@ -124,7 +124,7 @@ export function useFeed(options) {
   const { current } = reader;
   useEffect(() => {
     void current.loadMore();
-    void current.poll();
+    if (options.pollMs > 0) void current.poll();
   }, []);
   return { ...feed, loadMore: () => current.loadMore() };
 }

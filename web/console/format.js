@@ -58,6 +58,10 @@ export const dateTimeText = (time) => dateTime.format(new Date(time));
 /** @param {string} time */
 export const clockText = (time) => clock.format(new Date(time));
 
+/** `2026-11-24T08:00`, as fields for a time have it, in the time of this place. @param {Date} time */
+export const localMinute = (time) =>
+  new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+
 /** @type {Record<string, string>} */
 const reasonTexts = {
   next_in_queue: 'next in the queue',

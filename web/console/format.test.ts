@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ListedJob } from '#clients/typescript/src/index.ts';
-import { agoText, bytesText, doingText, durationText } from './format.js';
+import { agoText, bytesText, doingText, durationText, localMinute } from './format.js';
 
 /** With codes of newer servers. */
 type Doing = Pick<ListedJob, 'status' | 'phase' | 'eta'> & { reason: { code: string; message: string } | null };
@@ -71,4 +71,8 @@ it.each<[Doing, string]>([
   [{ ...running, status: 'failed', phase: 'encoding' }, ''],
 ])('what a job %o does is %s', (job, text) => {
   expect(doingText(job)).toBe(text);
+});
+
+it('a field for a time has the minute of this place', () => {
+  expect(localMinute(new Date(2026, 10, 24, 8, 5, 59))).toBe('2026-11-24T08:05');
 });

@@ -20,12 +20,13 @@ import {
   statusBadge,
 } from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
+import { canRerun, makeAgain } from './rerun.js';
 import { Times } from './times.js';
 import { Webhook } from './webhook.js';
 
 // The page of a job: what it is doing, what became of it, its webhook, and what one can do.
 
-/** @import { AnyJob, Moment, Navigate, Visit } from './types.ts' */
+/** @import { AnyJob, Moment, Visit } from './types.ts' */
 
 /** No event says why a job waits, which depends on other jobs, or that a webhook was tried. */
 const quietMs = 3000;
@@ -83,19 +84,13 @@ export function JobView({ id, navigate }) {
         ${h(Chunks, { job })}
         ${has('GET /api/jobs/{id}/timeline') && h(Times, { job })}
         <div class="stack" role="status">
-          ${job.status === 'completed' && !job.results_expired && h(Checks, { job, onRerun: () => rerun(job, navigate) })}
+          ${job.status === 'completed' && !job.results_expired && h(Checks, { job, onRerun: () => makeAgain(job, navigate) })}
         </div>
         ${resultsOf(job)}
       </div>
       <div class="stack side">${factsCard(job)}${h(Webhook, { job, reload })}</div>
     </div>
   </div>`;
-}
-
-/** @param {AnyJob} job @param {Navigate} navigate */
-async function rerun({ job_id: id }, navigate) {
-  const { job_id: made } = await ask((http) => http.POST('/api/jobs/{id}/rerun', { ...byId(id), body: {} }));
-  navigate(`/jobs/${made}`);
 }
 
 /** @param {AnyJob} job @param {Pick<Visit, 'navigate'> & { reload: () => Promise<void> }} actions */
@@ -117,15 +112,17 @@ function headOf(job, { navigate, reload }) {
     const isOne = jobs.length === 1 && first !== undefined;
     navigate(isOne ? `/jobs/${first.job_id}` : `/jobs?hash=${encodeURIComponent(job.hash)}`);
   };
-  const canRerun = ['completed', 'failed'].includes(job.status) && has('POST /api/jobs/{id}/rerun');
+  // A stage that cannot be retried makes a retry of the whole impossible; of others it helps once the source is mended.
+  const plan = job.results && 'retry_plan' in job.results ? job.results.retry_plan : null;
+  const canRetry = job.status === 'failed' && plan?.allowed !== false;
   return html`
     <p class="crumbs"><a href="#/jobs">Jobs</a>${' / '}${job.type}</p>
     <div class="title-line">
       <h1 class="mono"><a href=${`#/media/${encodeURIComponent(job.hash)}`}>${job.hash}</a></h1>
       ${statusBadge(job.status)}
       <div class="actions">
-        ${job.status === 'failed' && action('Retry', retry, 'primary')}
-        ${canRerun && action('Run again', () => rerun(job, navigate))}
+        ${canRetry && action('Retry', retry, job.error?.retryable ? 'primary' : '')}
+        ${canRerun(job) && action('Make again', () => makeAgain(job, navigate))}
         ${isActive(job) && action('Cancel', cancel, 'danger')}
       </div>
     </div>`;
@@ -233,13 +230,12 @@ function Checks({ job, onRerun }) {
     () => ask((http) => http.GET('/api/jobs/{id}', { params: { path, query: { check: 'source,results' } } })),
     [stateOf(job)],
   );
-  const canRerun = has('POST /api/jobs/{id}/rerun');
   return html`
     ${
       found?.results_missing &&
       html`<div class="notice">
       <p>Objects of these results are missing in the media bucket.</p>
-      ${canRerun && action('Make them again', onRerun)}
+      ${canRerun(job) && action('Make them again', onRerun)}
     </div>`
     }
     ${found?.source_changed && html`<div class="notice"><p>The source was replaced since this job read it.</p></div>`}`;

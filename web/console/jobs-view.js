@@ -1,23 +1,17 @@
 import { h } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { findJob, getJobs } from './api.js';
+import { ask, byId, findJob, getJobs } from './api.js';
 import { html } from './base.js';
+import { Bulk, choiceBox, useSelection } from './bulk.js';
 import { useFeed } from './feed.js';
-import { isActive, jobTypes, statuses } from './format.js';
+import { isActive } from './format.js';
+import { filterForm, filterOf } from './job-filter.js';
 import { ago, emptyState, faultState, outcome, statusBadge } from './parts.js';
 import { VirtualList } from './virtual-list.js';
 
-// The list of jobs and its filter.
+// The list of jobs, and what can be done with many of them.
 
-/** @import { AnyJob, FeedOptions, JobFilter, Navigate, Visit } from './types.ts' */
-
-/** @param {URLSearchParams} query @returns {JobFilter} */
-function filterOf(query) {
-  const type = jobTypes.find((each) => each === query.get('type'));
-  const status = statuses.find((each) => each === query.get('status'));
-  const hash = query.get('hash') ?? '';
-  return { ...(type && { type }), ...(status && { status }), ...(hash !== '' && { hash }) };
-}
+/** @import { AnyJob, BulkAction, FeedOptions, JobFilter, JobStatus, Visit } from './types.ts' */
 
 /** Active jobs in view that are asked for one by one, for the reason why each waits: so many in each turn. */
 const askedMax = 12;
@@ -70,26 +64,36 @@ function useJobs(filter) {
 export function JobsView({ query, navigate }) {
   const [filter] = useState(() => filterOf(query));
   const { items: jobs, isWhole, isRead, problem, loadMore, range } = useJobs(filter);
+  const { chosen, toggle, clear } = useSelection();
   const isEmpty = isRead && isWhole && jobs.length === 0;
   const onRange = (/** @type {number} */ first, /** @type {number} */ last) => {
     range.current = [first, last];
     if (last >= jobs.length - loadAhead) void loadMore();
   };
+  const actions = actionsOn(
+    jobs.filter((job) => chosen.has(job.job_id)),
+    filter,
+  );
+  const all = choiceBox('Choose every job that is loaded', jobs.length > 0 && chosen.size >= jobs.length, (isOn) =>
+    toggle(jobs.map(keyOf), isOn),
+  );
+  const names = [all, 'Status', 'Media', 'Type', 'Progress', 'Submitted'];
   return html`<div class="view jobs">
     <div class="view-head">
       <h1>Jobs</h1>
-      <p class="count" role="status">${isRead && countText(jobs.length, isWhole)}</p>
+      <p class="count" role="status">
+        ${isRead && countText(jobs.length, isWhole)}${chosen.size > 0 && `, ${chosen.size} chosen`}
+      </p>
+      ${h(Bulk, { actions, onDone: clear })}
       ${filterForm(filter, navigate)}
     </div>
     <div class="list" role="table" aria-label="Jobs" aria-rowcount="-1" hidden=${isEmpty}>
       <div class="row-head" role="rowgroup">
         <div class="row" role="row" aria-rowindex="1">
-          ${['Status', 'Media', 'Type', 'Progress', 'Submitted'].map(
-            (name) => html`<span role="columnheader">${name}</span>`,
-          )}
+          ${names.map((name) => html`<span role="columnheader">${name}</span>`)}
         </div>
       </div>
-      ${h(VirtualList, { label: 'Jobs, newest first', items: jobs, keyOf, cells, onRange })}
+      ${h(VirtualList, { label: 'Jobs, newest first', items: jobs, keyOf, cells: cellsOf(chosen, toggle), onRange })}
     </div>
     <div class="list-message">
       ${isEmpty && noJobs(Object.keys(filter).length > 0)}
@@ -105,45 +109,71 @@ const countText = (count, isWhole) =>
 /** @param {AnyJob} job */
 const keyOf = ({ job_id: id }) => id;
 
-/** @param {AnyJob} job */
-const cells = (job) => html`
-  <span class="cell-status" role="cell">${statusBadge(job.status)}</span>
-  <span class="cell-hash" role="cell"><a href=${`#/jobs/${job.job_id}`}>${job.hash}</a></span>
-  <span class="cell-type" role="cell">${job.type}${job.attempt > 1 && ` · attempt ${job.attempt}`}</span>
-  <span class="cell-progress" role="cell">${outcome(job)}</span>
-  <span class="cell-time" role="cell">${ago(job.created_at)}</span>`;
+/** @param {ReadonlySet<string>} chosen @param {(ids: string[], isOn: boolean) => void} toggle */
+const cellsOf = (chosen, toggle) => (/** @type {AnyJob} */ job) => {
+  const { job_id: id, hash, status } = job;
+  const box = choiceBox(`Choose ${hash}, ${status}`, chosen.has(id), (isOn) => toggle([id], isOn));
+  return html`
+    <span class="cell-choice" role="cell">${box}</span>
+    <span class="cell-status" role="cell">${statusBadge(status)}</span>
+    <span class="cell-hash" role="cell"><a href=${`#/jobs/${id}`}>${hash}</a></span>
+    <span class="cell-type" role="cell">${job.type}${job.attempt > 1 && ` · attempt ${job.attempt}`}</span>
+    <span class="cell-progress" role="cell">${outcome(job)}</span>
+    <span class="cell-time" role="cell">${ago(job.created_at)}</span>`;
+};
 
-/** @param {JobFilter} filter @param {Navigate} navigate */
-function filterForm(filter, navigate) {
-  const change = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const { currentTarget: target } = event;
-    const form = target instanceof HTMLSelectElement ? target.form : target;
-    if (!(form instanceof HTMLFormElement)) return;
-    const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
-    const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
-    navigate(search.size === 0 ? '/jobs' : `/jobs?${search}`);
+/**
+ * What can help the chosen jobs, or, while none is chosen, those of the filter.
+ *
+ * @param {readonly AnyJob[]} chosen @param {JobFilter} filter @returns {BulkAction[]}
+ */
+function actionsOn(chosen, filter) {
+  const isOfFilter = chosen.length === 0;
+  const failed = chosen.filter(({ status }) => status === 'failed');
+  const active = chosen.filter(isActive);
+  const { status, code } = filter;
+  const ofFilter =
+    (/** @type {JobStatus[]} */ wanted) => (/** @type {number} */ max, /** @type {AbortSignal} */ signal) =>
+      jobsOf(filter, { wanted, max, signal });
+  const suffix = isOfFilter ? ' all' : '';
+  const canRetry = isOfFilter ? status === 'failed' || (status === undefined && code !== undefined) : failed.length > 0;
+  const canCancel = isOfFilter ? status === 'queued' || status === 'processing' : active.length > 0;
+  /** @type {BulkAction} */
+  const retry = {
+    label: `Retry${suffix}`,
+    title: (count) => `Retry ${count} failed jobs?`,
+    text: 'Each makes a new job. Stay on this page until all are sent.',
+    button: 'Retry them',
+    items: isOfFilter ? ofFilter(['failed']) : async () => failed,
+    act: ({ job_id: id }) => ask((http) => http.POST('/api/jobs/{id}/retry', byId(id))),
   };
-  const choice = (
-    /** @type {'status' | 'type'} */ name,
-    /** @type {string} */ label,
-    /** @type {string[]} */ choices,
-  ) =>
-    html`<label class="field inline">
-      <span>${label}</span>
-      <select name=${name} onChange=${change}>
-        <option value="">All</option>
-        ${choices.map((value) => html`<option value=${value} selected=${filter[name] === value}>${value}</option>`)}
-      </select>
-    </label>`;
-  return html`<form class="filters" aria-label="Filter" onSubmit=${change}>
-    ${choice('status', 'Status', statuses)} ${choice('type', 'Type', jobTypes)}
-    <label class="field inline">
-      <span>Media</span>
-      <input name="hash" defaultValue=${filter.hash ?? ''} placeholder="Any" autocomplete="off" spellcheck="false"
-        maxlength="128" />
-    </label>
-  </form>`;
+  /** @type {BulkAction} */
+  const cancel = {
+    label: `Cancel${suffix}`,
+    kind: 'danger',
+    title: (count) => `Cancel ${count} jobs?`,
+    text: 'Their work stops within seconds and makes no results. A cancelled job cannot go on.',
+    button: 'Cancel them',
+    items: isOfFilter ? ofFilter(status === undefined ? [] : [status]) : async () => active,
+    act: ({ job_id: id }) => ask((http) => http.POST('/api/jobs/{id}/cancel', byId(id))),
+  };
+  return [...(canRetry ? [retry] : []), ...(canCancel ? [cancel] : [])];
+}
+
+/** The jobs of a filter in these statuses. @param {JobFilter} filter @param {{ wanted: JobStatus[], max: number, signal: AbortSignal }} options */
+async function jobsOf(filter, { wanted, max, signal }) {
+  /** @type {AnyJob[]} */
+  const found = [];
+  for (const status of wanted) {
+    /** @type {string | null | undefined} */
+    let cursor;
+    while (cursor !== null && found.length < max) {
+      const page = await getJobs({ ...filter, status, limit: 100, ...(cursor && { cursor }) }, signal);
+      found.push(...page.jobs);
+      cursor = page.next_cursor;
+    }
+  }
+  return found;
 }
 
 /** @param {boolean} isFiltered */

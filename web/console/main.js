@@ -3,6 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { has, may, resume, root, session, signIn, signOut, statusOf, textOf, whenSignedOut } from './api.js';
 import { html } from './base.js';
 import { announce, closeDialogs, Dialog, Toasts } from './dialogs.js';
+import { addFiles, chosenOptions, stopFiles, useDrop } from './dropped.js';
+import { HomeView } from './home-view.js';
 import { ImagesView } from './images-view.js';
 import { JobView } from './job-view.js';
 import { JobsView } from './jobs-view.js';
@@ -18,16 +20,19 @@ import { RolloutView } from './rollout-view.js';
 import { RolloutsView } from './rollouts-view.js';
 import { SubmitView } from './submit-view.js';
 import { UsageView } from './usage-view.js';
+import { WebhooksView } from './webhooks-view.js';
 
 // The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
 
 /** @import { ComponentChildren, Place, Shown, VNode, Visit } from './types.ts' */
 
 const tabs = /** @type {const} */ ([
+  ['home', 'Overview', '/', 'GET /api/overview'],
   ['media', 'Media', '/media', null],
   ['jobs', 'Jobs', '/jobs', null],
   ['new', 'Submit', '/new', null],
   ['images', 'Images', '/images', null],
+  ['webhooks', 'Webhooks', '/webhooks', 'GET /api/callbacks'],
   ['pools', 'Pools', '/pools', 'GET /api/pools'],
   ['rollouts', 'Rollouts', '/rollouts', 'GET /api/rollouts'],
   ['profiles', 'Profiles', '/profiles', 'GET /api/profiles'],
@@ -55,16 +60,18 @@ function shownAt(path, known) {
   if (name === 'media' && id) return { tab: 'media', title: decoded(id), view: h(MediumView, { hash: decoded(id) }) };
   if (name === 'new') return { tab: 'new', title: 'Submit', view: h(SubmitView, known) };
   if (name === 'images') return { tab: 'images', title: 'Images', view: h(ImagesView, known) };
-  return shownToOperators(name, id, known) ?? { tab: 'media', title: 'Media', view: h(MediaView, {}) };
+  if (name === '' && has('GET /api/overview')) return { tab: 'home', title: 'Overview', view: h(HomeView, {}) };
+  return shownToOperators(name, id, known) ?? { tab: 'media', title: 'Media', view: h(MediaView, known) };
 }
 
 /**
- * Views of operators: keys, pools, rollouts and profiles.
+ * Views of operators: keys, webhooks, usage, pools, rollouts and profiles.
  *
  * @param {string} name @param {string | undefined} id @param {Visit} known @returns {Shown | null}
  */
 function shownToOperators(name, id, known) {
   if (name === 'keys') return { tab: name, title: 'Keys', view: h(KeysView, {}) };
+  if (name === 'webhooks') return { tab: name, title: 'Webhooks', view: h(WebhooksView, {}) };
   if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
   if (name === 'usage') return { tab: name, title: 'Usage', view: h(UsageView, {}) };
   if (name === 'profiles' && id)
@@ -103,41 +110,14 @@ function usePlace() {
   return { place, navigate };
 }
 
-/** Calls `onFile` with a file that is dropped on the page. @param {boolean} isTaken @param {(file: File) => void} onFile */
-function useDrop(isTaken, onFile) {
-  const latest = useRef({ isTaken, onFile });
-  latest.current = { isTaken, onFile };
-  useEffect(() => {
-    let dragged = 0;
-    const setDragged = (/** @type {number} */ count) => {
-      dragged = Math.max(0, count);
-      document.body.toggleAttribute('data-dragged', dragged > 0 && latest.current.isTaken);
-    };
-    /** Text that is dragged into a field is the browser's. @param {'dragenter' | 'dragleave' | 'dragover' | 'drop'} name @param {(event: DragEvent) => void} run */
-    const onFiles = (name, run) =>
-      window.addEventListener(name, (event) => {
-        if (event.dataTransfer?.types.includes('Files')) run(event);
-      });
-    onFiles('dragenter', () => setDragged(dragged + 1));
-    onFiles('dragleave', () => setDragged(dragged - 1));
-    onFiles('dragover', (event) => event.preventDefault());
-    onFiles('drop', (event) => {
-      event.preventDefault();
-      setDragged(0);
-      const file = event.dataTransfer?.files[0];
-      if (file !== undefined) latest.current.onFile(file);
-    });
-  }, []);
-}
-
 function Console() {
   const [isSignedIn, setSignedIn] = useState(false);
   const [isResuming, setResuming] = useState(true);
   const [reason, setReason] = useState('');
   const { place, navigate } = usePlace();
-  const [dropped, setDropped] = useState({ file: /** @type {File | null} */ (null), hash: '' });
   whenSignedOut((text) => {
     closeDialogs();
+    stopFiles();
     setReason(text);
     setSignedIn(false);
   });
@@ -158,19 +138,18 @@ function Console() {
     setResuming(false);
   };
   useEffect(() => void begin(), []);
-  useDrop(isSignedIn && has('POST /api/uploads'), (file) => {
-    if (!isSignedIn) return;
+  useDrop(isSignedIn && has('POST /api/uploads'), (files) => {
+    if (!isSignedIn || files.length === 0) return;
     if (!has('POST /api/uploads')) {
       announce('This server takes no uploads.', 'fault');
       return;
     }
-    setDropped({ file, hash: '#/new' });
+    addFiles(files, chosenOptions);
     if (pathOf(location.hash) !== '/new') navigate('/new');
   });
 
   const query = new URLSearchParams(place.hash.split('?')[1] ?? '');
-  const file = dropped.hash === place.hash ? dropped.file : null;
-  const { tab, title, view } = shownAt(pathOf(place.hash), { navigate, query, file });
+  const { tab, title, view } = shownAt(pathOf(place.hash), { navigate, query });
   const key = `${place.hash} ${place.visit}`;
   useLayoutEffect(() => {
     document.body.dataset['state'] = isSignedIn ? 'in' : isResuming ? 'resuming' : 'out';
@@ -178,14 +157,13 @@ function Console() {
     closeDialogs();
     if (isSignedIn) focusIn(place.focused);
     else document.getElementById('key')?.focus();
-    return () => setDropped((before) => (before.hash === place.hash ? { file: null, hash: '' } : before));
   }, [isSignedIn, isResuming, key]);
   return html`
     ${header(tab, isSignedIn)}
     ${isSignedIn && html`<${Reach} />`}
     <main id="main" tabindex="-1">${isSignedIn && html`<${Held} key=${key}>${view}<//>`}</main>
     <${Entrance} key=${String(isSignedIn)} reason=${reason} enter=${enter} />
-    <div class="drop-overlay" aria-hidden="true"><p>Drop the file to upload it</p></div>
+    <div class="drop-overlay" aria-hidden="true"><p>Drop files to upload and submit them</p></div>
     <${Dialog} /><${Toasts} />`;
 }
 
@@ -217,10 +195,10 @@ function header(current, isSignedIn) {
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="top">
-      <a class="brand" href="#/media"><img src="../favicon.ico" alt="" width="24" height="24" /> Reelwright</a>
+      <a class="brand" href="#/"><img src="../favicon.ico" alt="" width="24" height="24" /> Reelwright</a>
       <nav id="tabs" aria-label="Views">${links}</nav>
       <div class="top-end">
-        <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop a file anywhere</span>
+        <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop files anywhere</span>
         <a class="soft-link" href="../docs">API</a>
         <button type="button" class="button small" id="sign-out" title=${`Signed in as ${session()?.key_name}`}
           onClick=${() => void signOut()}>Sign out</button>

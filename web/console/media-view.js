@@ -1,67 +1,123 @@
 import { h } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { findJob, getJobs, has } from './api.js';
+import { ask, getJobs, has } from './api.js';
 import { html, useLoaded } from './base.js';
 import { useFeed } from './feed.js';
-import { durationText, isActive } from './format.js';
+import { plainText } from './form.js';
+import { durationText } from './format.js';
 import { imageAddress } from './links.js';
-import { ago, emptyState, feedEnd, icon, progressBar } from './parts.js';
-import { imagesOf, streamOf } from './results.js';
+import { ago, emptyState, feedEnd, icon, progressBar, statusBadge } from './parts.js';
+import { imagesOf, sheetLayout, sheetOf, streamOf } from './results.js';
 
-// The board of media: a card for each hash with its cover, its preview while one looks at it, and the progress of its
-// jobs.
+// The board of media: a card for each with its cover, its preview while one looks at it, and the progress of its jobs.
 
-/** @import { AnyJob, FeedOptions, StreamJob } from './types.ts' */
+/** @import { AnyJob, FeedOptions, ListedMedia, MediaFilter, Navigate, StreamJob, Visit } from './types.ts' */
 
-/** Active jobs that are asked for one by one, since many younger ones were submitted after them. */
-const askedMax = 12;
 const stillMoving = window.matchMedia('(prefers-reduced-motion: no-preference)');
+const activeMs = 2000;
+/** Of the queued and of the running jobs, the newest so many are shown with their progress. */
+const activeMax = 100;
+/** Of a media, its newest jobs say how its card looks. */
+const jobsOfCard = 10;
 
-/** @type {FeedOptions<AnyJob>} */
-const list = {
-  async read(page, signal) {
-    const { jobs: items, next_cursor: cursor } = await getJobs({ include: 'results', ...page }, signal);
-    return { items, cursor };
-  },
-  async ask(newest, known, signal) {
-    const isNewest = new Set(newest.map(({ job_id: id }) => id));
-    const active = known.filter((job) => isActive(job) && !isNewest.has(job.job_id));
-    // The running ones, then those that run next.
-    const first = active.toSorted(
-      (a, b) => a.status.localeCompare(b.status) || a.created_at.localeCompare(b.created_at),
-    );
-    const asked = first.slice(0, askedMax).map(({ job_id: id }) => findJob(id, signal));
-    return (await Promise.all(asked)).filter((job) => job !== null);
-  },
-  idOf: ({ job_id: id }) => id,
-  pageSize: 60,
-  polledItems: 20,
-  pollMs: 2000,
+/** @type {Readonly<Record<string, readonly [text: string, filter: MediaFilter]>>} */
+const orders = {
+  newest: ['Newest first', {}],
+  largest: ['Largest first', { bytes_min: 0 }],
+  expiring: ['Expiring first', { expires_before: '9999-12-31T00:00:00Z' }],
 };
 
-/** The jobs of each hash. A hash keeps its place when a job comes to it. @param {readonly AnyJob[]} jobs */
-function useGroups(jobs) {
-  const order = useRef(/** @type {string[]} */ ([]));
-  const groups = Map.groupBy(jobs, ({ hash }) => hash);
-  const hashes = [...groups.keys()];
-  const added = hashes.filter((hash) => !order.current.includes(hash));
-  const end = hashes.findIndex((hash) => order.current.includes(hash));
-  const isOnTop = (/** @type {string} */ hash) => hashes.indexOf(hash) < end;
-  order.current = [...added.filter(isOnTop), ...order.current, ...added.filter((hash) => !isOnTop(hash))];
-  return order.current.map((hash) => ({ hash, jobs: groups.get(hash) ?? [] }));
+/** Titles are found too where the server knows them. @param {URLSearchParams} query @returns {MediaFilter} */
+function filterOf(query) {
+  const text = query.get('search') ?? '';
+  if (text !== '') return /** @type {MediaFilter} */ (has('GET /api/media?q') ? { q: text } : { prefix: text });
+  return orders[query.get('order') ?? '']?.[1] ?? {};
 }
 
-export function MediaView() {
-  const feed = useFeed(list);
-  const groups = useGroups(feed.items);
+/** @param {MediaFilter} filter @returns {FeedOptions<ListedMedia>} */
+const listOf = (filter) => ({
+  async read(page, signal) {
+    const query = { ...filter, ...page };
+    const { media: items, next_cursor: cursor } = await ask((http) =>
+      http.GET('/api/media', { params: { query }, signal }),
+    );
+    return { items, cursor };
+  },
+  idOf: ({ hash }) => hash,
+  pageSize: 60,
+  polledItems: 60,
+  // In another order, new ones have no place at the top.
+  pollMs: Object.keys(filter).length === 0 ? 3000 : 0,
+});
+
+/** The newest active job of each media. @param {AbortSignal} signal */
+async function readActive(signal) {
+  const pages = await Promise.all(
+    /** @type {const} */ (['processing', 'queued']).map((status) => getJobs({ status, limit: activeMax }, signal)),
+  );
+  return pages.flatMap(({ jobs }) => jobs);
+}
+
+/** @param {Visit} visit */
+export function MediaView({ query, navigate }) {
+  const [filter] = useState(() => filterOf(query));
+  const feed = useFeed(listOf(filter));
+  const { data: active } = useLoaded(readActive, [], activeMs);
+  const byHash = new Map((active ?? []).toReversed().map((job) => [job.hash, job]));
+  const isPlain = Object.keys(filter).length === 0;
+  const known = new Set(feed.items.map(({ hash }) => hash));
+  const begun = isPlain ? [...byHash.keys()].filter((hash) => !known.has(hash)).toReversed() : [];
+  const count = feed.items.length.toLocaleString('en');
+  const tile = (/** @type {string} */ hash, /** @type {ListedMedia | null} */ medium) =>
+    html`<li key=${hash}>${h(Tile, { hash, medium, active: byHash.get(hash) ?? null })}</li>`;
+  const tiles = [...begun.map((hash) => tile(hash, null)), ...feed.items.map((medium) => tile(medium.hash, medium))];
+  const shown = { ...feed, items: tiles };
   return html`<div class="view scrolls">
-    <div class="view-head"><h1>Media</h1></div>
-    <ul class="board" aria-label="Media, newest first">
-      ${groups.map(({ hash, jobs }) => html`<li key=${hash}>${h(Tile, { hash, jobs })}</li>`)}
-    </ul>
-    ${feedEnd(feed, noMedia)}
+    <div class="view-head">
+      <h1>Media</h1>
+      <p class="count" role="status">${feed.isRead && `${count}${feed.isWhole ? '' : '+'} media`}</p>
+      ${filterForm(query, navigate)}
+    </div>
+    <ul class="board" aria-label="Media">${tiles}</ul>
+    ${feedEnd(shown, isPlain ? noMedia : noMatch)}
   </div>`;
 }
+
+/** @param {URLSearchParams} query @param {Navigate} navigate */
+function filterForm(query, navigate) {
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const form = event.currentTarget instanceof HTMLSelectElement ? event.currentTarget.form : event.currentTarget;
+    if (!(form instanceof HTMLFormElement)) return;
+    const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
+    const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
+    navigate(search.size === 0 ? '/media' : `/media?${search}`);
+  };
+  const order = query.get('order') ?? '';
+  const placeholder = has('GET /api/media?q')
+    ? 'Words of the title, or the first letters of the name'
+    : 'First letters of the name';
+  return html`<form class="filters" aria-label="Filter" onSubmit=${onSubmit}>
+    <label class="field inline wide"><span>Search</span>
+      <input ...${plainText} name="search" type="search" maxlength="128" placeholder=${placeholder}
+        defaultValue=${query.get('search') ?? ''} /></label>
+    <label class="field inline"><span>Order</span>
+      <select name="order" onChange=${onSubmit}>
+        ${Object.entries(orders).map(
+          ([name, [text]]) =>
+            html`<option value=${name === 'newest' ? '' : name} selected=${name === order}>${text}</option>`,
+        )}
+      </select></label>
+    <button type="submit" class="unseen" tabindex="-1">Search</button>
+  </form>`;
+}
+
+const noMatch = () =>
+  emptyState(
+    'No media matches',
+    'Change the search, or show all.',
+    html`<a class="button" href="#/media">All media</a>`,
+  );
 
 const noMedia = () =>
   emptyState(
@@ -72,27 +128,59 @@ const noMedia = () =>
     html`<a class="button primary" href="#/new">Submit a job</a>`,
   );
 
-/** The newest job with an image decides what a card shows. @param {{ hash: string, jobs: AnyJob[] }} props */
-function Tile({ hash, jobs: given }) {
+/** Whether an element has been in view: what a card needs is read then. @param {{ current: Element | null }} place */
+function useSeen(place) {
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    const { current } = place;
+    if (current === null) return undefined;
+    const watching = new IntersectionObserver((entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      watching.disconnect();
+      setSeen(true);
+    });
+    watching.observe(current);
+    return () => watching.disconnect();
+  }, []);
+  return isSeen;
+}
+
+/**
+ * The newest job with an image decides what a card shows, else the first picture of the storyboard.
+ *
+ * @param {{ hash: string, medium: ListedMedia | null, active: AnyJob | null }} props
+ */
+function Tile({ hash, medium, active }) {
   const [isLookedAt, setLookedAt] = useState(false);
-  const jobs = given.toSorted((a, b) => b.created_at.localeCompare(a.created_at));
-  const active = jobs.find(isActive);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const isSeen = useSeen(place);
+  const { data } = useLoaded(
+    async (signal) => (isSeen ? await getJobs({ hash, include: 'results', limit: jobsOfCard }, signal) : { jobs: [] }),
+    [hash, isSeen, medium?.updated_at, active?.job_id],
+  );
+  const jobs = data?.jobs ?? [];
   const images = jobs.flatMap(imagesOf);
+  const preview = images.find(({ name }) => name === 'preview');
   const cover =
     images.find(({ name }) => name === 'cover' || name === 'waveform') ?? images.find(({ name }) => name !== 'preview');
-  const preview = images.find(({ name }) => name === 'preview');
-  const shown = cover?.key ?? preview?.key;
   const stream = jobs.map(streamOf).find((job) => job !== null) ?? null;
+  const sheet = stream === null ? null : sheetOf(stream);
+  const [shown, isSheet] = cover ? [cover.key, false] : sheet === null ? [preview?.key, false] : [sheet, true];
   const look = (/** @type {boolean} */ isLooking) => () => setLookedAt(isLooking);
-  return html`<article class="tile" onMouseEnter=${look(true)} onMouseLeave=${look(false)} onFocusIn=${look(true)}
-    onFocusOut=${look(false)}>
+  const isGone = medium !== null && medium.status !== 'live';
+  return html`<article ref=${place} class="tile" data-gone=${isGone} onMouseEnter=${look(true)}
+    onMouseLeave=${look(false)} onFocusIn=${look(true)} onFocusOut=${look(false)}>
     <div class="cover" style=${cover?.color ? { '--color': cover.color } : {}}>
-      ${shown ? h(Cover, { key: shown, shown, preview: isLookedAt ? (preview?.key ?? null) : null }) : icon('M8 5v14l11-7z')}
-      ${stream && html`<span class="length">${lengthOf(stream)}</span>`}
+      ${
+        shown && !isGone
+          ? h(Cover, { key: shown, shown, isSheet, preview: isLookedAt ? (preview?.key ?? null) : null })
+          : icon('M8 5v14l11-7z')
+      }
+      ${stream && !isGone && html`<span class="length">${lengthOf(stream)}</span>`}
     </div>
     <div class="tile-text">
       <h2 class="mono"><a class="cover-link" href=${`#/media/${encodeURIComponent(hash)}`}>${hash}</a></h2>
-      ${active ? progressBar(active) : summaryOf(jobs, stream)}
+      ${active ? progressBar(active) : isGone ? statusBadge(medium.status) : summaryOf(jobs, stream)}
     </div>
   </article>`;
 }
@@ -115,9 +203,15 @@ function summaryOf([newest], stream) {
   </p>`;
 }
 
-/** The cover, and the preview while there is one. @param {{ shown: string, preview: string | null }} props */
-function Cover({ shown, preview }) {
-  const { data: still } = useLoaded(() => imageAddress(shown, { w: 480, h: 270, fit: 'cover', f: 'webp' }), [shown]);
+/**
+ * The cover, or the first tile of a sheet, and the preview while there is one.
+ *
+ * @param {{ shown: string, isSheet: boolean, preview: string | null }} props
+ */
+function Cover({ shown, isSheet, preview }) {
+  const options = isSheet ? {} : /** @type {const} */ ({ w: 480, h: 270, fit: 'cover', f: 'webp' });
+  const { data: still } = useLoaded(() => imageAddress(shown, options), [shown]);
+  const [isTall, setTall] = useState(false);
   const [moving, setMoving] = useState(/** @type {string | null} */ (null));
   // Retention may have removed it.
   const [isGone, setGone] = useState(false);
@@ -130,5 +224,12 @@ function Cover({ shown, preview }) {
     };
   }, [preview]);
   const src = isGone ? undefined : ((still && moving) ?? still ?? undefined);
-  return html`<img alt="" loading="lazy" decoding="async" data-key=${shown} src=${src} onError=${() => setGone(true)} />`;
+  const onLoad = (/** @type {Event} */ { currentTarget }) => {
+    if (!isSheet || !(currentTarget instanceof HTMLImageElement)) return;
+    const { naturalWidth: width, naturalHeight: height } = currentTarget;
+    setTall(width / sheetLayout.columns / (height / sheetLayout.rows) < 16 / 9);
+  };
+  const crop = isSheet && src === still ? (isTall ? 'tall' : 'wide') : null;
+  return html`<img alt="" loading="lazy" decoding="async" data-key=${shown} data-sheet=${crop} src=${src}
+    onLoad=${onLoad} onError=${() => setGone(true)} />`;
 }

@@ -16,6 +16,12 @@ export function streamOf(job) {
   return /** @type {StreamJob} */ (job);
 }
 
+/** The tiles of a sheet of a storyboard, by rows (domain/media/storyboard.ts). */
+export const sheetLayout = { columns: 10, rows: 3 };
+/** The key of the first sheet of the storyboard of a stream; null where it has none. @param {StreamJob} job */
+export const sheetOf = ({ results: { storyboard } }) =>
+  storyboard ? storyboard.cues.replace(/[^/]+$/, 'sheet_1.jpg') : null;
+
 /** @param {AnyJob} job @returns {ResultImage[]} */
 export function imagesOf(job) {
   if (!job.results) return [];

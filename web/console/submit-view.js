@@ -1,13 +1,13 @@
 import { h } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { ReelwrightError } from '#clients/typescript/src/errors.ts';
-import { ask, faultsOf, findProfiles, has, textOf } from './api.js';
-import { html, useLoaded, useStopping } from './base.js';
+import { ask, findProfiles, has, textOf } from './api.js';
+import { html, useLoaded } from './base.js';
 import { announce } from './dialogs.js';
 import { plainText, useForm } from './form.js';
-import { bytesText, jobTypes } from './format.js';
+import { FilesToSubmit } from './files-card.js';
+import { jobTypes } from './format.js';
 import { card } from './parts.js';
-import { hashFor, uploadFile } from './upload.js';
 
 // The form that submits a job. What is wrong stands at its field, as the server says it.
 
@@ -38,12 +38,6 @@ const streamTypes = ['video:full', 'video:transcode'];
 function exampleOf(type) {
   const options = optionExamples[type];
   return Object.keys(options).length === 0 ? '' : JSON.stringify(options, null, 2);
-}
-
-/** A cover needs a video, so audio is a stream alone. @param {string} contentType @returns {JobType} */
-function typeFor(contentType) {
-  const [kind] = contentType.split('/');
-  return kind === 'image' ? 'image:thumbnail' : kind === 'audio' ? 'video:transcode' : 'video:full';
 }
 
 const optionsHint = 'Empty: the defaults. The API reference lists the options of each type.';
@@ -84,14 +78,12 @@ function submissionOf({ type, hash, source, options, callback_url }) {
   return body;
 }
 
-/** `file`: one that was dropped on the page. @param {Visit} visit */
-export function SubmitView({ navigate, file }) {
+/** @param {Visit} visit */
+export function SubmitView({ navigate }) {
   const [values, setValues] = useState(firstValues);
   const fields = allFields.filter(([name]) => name !== 'profile' || hasProfile(values.type));
   const form = useForm(fields);
   const [isSending, setSending] = useState(false);
-  const isTypeChosen = useRef(false);
-  const madeHash = useRef('');
   const { data: known } = useLoaded(findProfiles, []);
 
   const submit = async () => {
@@ -123,19 +115,6 @@ export function SubmitView({ navigate, file }) {
       setSending(false);
     }
   };
-  const onUploaded = (/** @type {string} */ source, /** @type {File} */ { name, type }) => {
-    const made = hashFor(name);
-    setValues((before) => {
-      // The hash of an earlier file would name another media.
-      const isFree = before.hash.trim() === '' || before.hash === madeHash.current;
-      if (isFree) madeHash.current = made;
-      const typed = isTypeChosen.current ? before : withType(before, typeFor(type));
-      return { ...typed, source, hash: isFree ? made : before.hash };
-    });
-    const element = form.form.current;
-    if (element?.contains(document.activeElement)) return;
-    element?.querySelector('button')?.focus();
-  };
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     void submit();
@@ -148,22 +127,23 @@ export function SubmitView({ navigate, file }) {
     if (!isField) return;
     const { name, value } = target;
     const type = name === 'type' ? jobTypes.find((each) => each === value) : undefined;
-    if (type !== undefined) isTypeChosen.current = true;
     setValues((before) => (type === undefined ? { ...before, [name]: value } : withType(before, type)));
   };
+  const hasUploads = has('POST /api/uploads');
+  const job = html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit} onInput=${onInput}>
+    ${fields.map((field) => form.field(field, inputOf(field[0], values, known?.profiles ?? [])))}
+    ${form.summary}
+    <button type="submit" class="button primary" disabled=${isSending}>Submit the job</button>
+  </form>`;
   return html`<div class="view page narrow">
-    <header class="page-head"><h1>Submit a job</h1></header>
+    <header class="page-head"><h1>Submit</h1></header>
     <div class="stack">
-      ${has('POST /api/uploads') && h(UploadCard, { onUploaded, file })}
-      ${card(
-        'Job',
-        {},
-        html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit} onInput=${onInput}>
-          ${fields.map((field) => form.field(field, inputOf(field[0], values, known?.profiles ?? [])))}
-          ${form.summary}
-          <button type="submit" class="button primary" disabled=${isSending}>Submit the job</button>
-        </form>`,
-      )}
+      ${hasUploads && h(FilesToSubmit, { profiles: known?.profiles ?? [] })}
+      ${
+        hasUploads
+          ? html`<details class="card advanced"><summary>Advanced: an object of the source bucket, or options as JSON</summary>${job}</details>`
+          : card('Job', {}, job)
+      }
     </div>
   </div>`;
 }
@@ -183,67 +163,4 @@ function inputOf(name, values, profiles) {
           (text) => html`<option value=${text}>${text === '' ? 'As the rules choose' : text}</option>`,
         );
   return (attributes) => html`<select ...${attributes} value=${value}>${options}</select>`;
-}
-
-const firstState = 'Drop a file anywhere on this page, or choose one.';
-
-/**
- * A file that is taken ends the upload of another one.
- *
- * @param {{ onUploaded: (source: string, file: File) => void, file: File | null }} props
- */
-function UploadCard({ onUploaded, file }) {
-  const signal = useStopping();
-  const upload = useRef(new AbortController());
-  const uploaded = useRef(onUploaded);
-  uploaded.current = onUploaded;
-  const [state, setState] = useState(firstState);
-  const [share, setShare] = useState(/** @type {number | null} */ (null));
-  const [isRunning, setRunning] = useState(false);
-
-  const take = async (/** @type {File} */ chosen) => {
-    upload.current.abort();
-    const own = new AbortController();
-    upload.current = own;
-    const ending = AbortSignal.any([signal, own.signal]);
-    setRunning(true);
-    setShare(0);
-    const began = Date.now();
-    const onProgress = (/** @type {number} */ sent) => {
-      if (ending.aborted) return;
-      setShare(sent);
-      const rate = (sent * chosen.size) / Math.max(0.5, (Date.now() - began) / 1000);
-      const done = `${Math.round(sent * 100)} % of ${bytesText(chosen.size)}`;
-      setState(`${chosen.name}: ${done}, ${bytesText(rate)} a second`);
-    };
-    try {
-      const { source } = await uploadFile(chosen, { signal: ending, onProgress });
-      if (ending.aborted) return;
-      setState(`${chosen.name} is uploaded. Check the fields below, then submit the job.`);
-      uploaded.current(source, chosen);
-    } catch (problem) {
-      if (ending.aborted) return;
-      const texts = faultsOf(problem).map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`);
-      setState(['The upload failed.', textOf(problem), ...texts].join(' '));
-    } finally {
-      if (upload.current === own) setRunning(false);
-    }
-  };
-  useEffect(() => {
-    if (file !== null) void take(file);
-  }, [file]);
-  const choose = (/** @type {Event} */ { currentTarget }) => {
-    const chosen = currentTarget instanceof HTMLInputElement ? currentTarget.files?.[0] : undefined;
-    if (chosen !== undefined) void take(chosen);
-  };
-  return card(
-    'Upload',
-    {},
-    html`<div class="upload">
-      <input type="file" aria-label="File to upload" accept="video/*,audio/*,image/*" disabled=${isRunning}
-        onChange=${choose} />
-      <progress class="upload-bar" max="1" value=${share ?? 0} aria-label="Upload" hidden=${share === null}></progress>
-      <p class="soft" role="status">${state}</p>
-    </div>`,
-  );
 }

@@ -65,6 +65,12 @@ export type RolloutRequest = Schemas['CreateRolloutRequest'];
 export type RolloutFilter = NonNullable<operations['listRollouts']['parameters']['query']>;
 export type RolloutAction = 'pause' | 'resume' | 'cancel' | 'rollback';
 
+/** A webhook that was not delivered; `created_at` orders the list. */
+export type FailedWebhook = Schemas['FailedCallbacksCallback'] & { readonly created_at: string };
+
+export type ListedMedia = Schemas['ListedMedia'];
+export type MediaFilter = NonNullable<operations['listMedia']['parameters']['query']>;
+
 /** A media as its page shows it; null where the server does not have the route. */
 export interface MediumPage<Known = Media> {
   readonly hash: string;
@@ -72,13 +78,33 @@ export interface MediumPage<Known = Media> {
   readonly reload: () => Promise<void>;
 }
 
+/** A row on which something is done with many others. */
+export type BulkItem = Pick<AnyJob, 'job_id' | 'hash'>;
+/** What can be done with many rows. */
+export interface BulkAction {
+  readonly label: string;
+  readonly kind?: string;
+  /** Of the question before it; `count` is how many rows. */
+  readonly title: (count: string) => string;
+  readonly text: string;
+  readonly button: string;
+  /** The rows, at most `max`. */
+  readonly items: (max: number, signal: AbortSignal) => Promise<readonly BulkItem[]>;
+  readonly act: (item: BulkItem) => Promise<unknown>;
+}
+export interface BulkState {
+  readonly total: number;
+  readonly done: number;
+  /** What was refused: a text for each. */
+  readonly refused: readonly string[];
+  readonly isRunning: boolean;
+}
+
 export type Navigate = (path: string) => void;
 /** What a view is made with. */
 export interface Visit {
   readonly navigate: Navigate;
   readonly query: URLSearchParams;
-  /** One that was dropped on the page. */
-  readonly file: File | null;
 }
 export interface Shown {
   readonly tab: string;
@@ -109,6 +135,29 @@ export interface SubmitValues {
   readonly callback_url: string;
 }
 
+/** What files get that are submitted without the form. */
+export interface DroppedOptions {
+  readonly encrypt: boolean;
+  /** Whether a video gets a cover and a preview. */
+  readonly hasImages: boolean;
+  /** Empty: as the rules choose. */
+  readonly profile: string;
+}
+export interface DroppedFile {
+  readonly id: number;
+  readonly file: File;
+  readonly options: DroppedOptions;
+  readonly state: 'waiting' | 'uploading' | 'submitted' | 'failed';
+  /** What is uploaded, 0 to 1, and bytes in a second. */
+  readonly share: number;
+  readonly rate: number;
+  /** Why it failed. */
+  readonly text: string;
+  /** Of the submitted job; empty before. */
+  readonly jobId: string;
+  readonly stopping: AbortController;
+}
+
 /** What was read; null before. */
 export interface Loaded<Data> {
   readonly data: Data | null;
@@ -131,6 +180,7 @@ export interface FeedOptions<Item> {
   readonly pageSize: number;
   /** How many of the newest are looked at again. */
   readonly polledItems: number;
+  /** 0: never. */
   readonly pollMs: number;
 }
 export interface Feed<Item> {
@@ -150,8 +200,12 @@ export interface Question {
   readonly title: string;
   readonly text: string;
   readonly action: string;
+  /** Its fields. */
+  readonly body?: ComponentChildren;
+  /** Whether the action takes nothing away. */
+  readonly isSafe?: boolean;
 }
-export type OpenQuestion = Question & { readonly resolve: (isConfirmed: boolean) => void };
+export type OpenQuestion = Question & { readonly resolve: (given: FormData | null) => void };
 
 export type ImageRequest = Schemas['ConsoleLinksRequestImage'];
 /** An image whose address is asked for with the others of the moment. */

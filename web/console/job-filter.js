@@ -1,0 +1,94 @@
+import { jobAdvice } from './advice.js';
+import { html } from './base.js';
+import { plainText } from './form.js';
+import { jobTypes, localMinute, statuses } from './format.js';
+
+// The filter of the list of jobs: as the address has it, as the API takes it, and its form.
+
+/** @import { JobFilter, Navigate } from './types.ts' */
+
+const codes = Object.keys(jobAdvice).filter((code) => code !== 'cancelled');
+const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** @param {string | null} text @param {string} name @returns {Record<string, string>} */
+const timeOf = (text, name) => {
+  const ms = Date.parse(text ?? '');
+  return Number.isNaN(ms) ? {} : { [name]: new Date(ms).toISOString() };
+};
+
+/** What the address asks for; what it does not name excludes none. @param {URLSearchParams} query @returns {JobFilter} */
+export function filterOf(query) {
+  const type = jobTypes.find((each) => each === query.get('type'));
+  const status = statuses.find((each) => each === query.get('status'));
+  const code = codes.find((each) => each === query.get('code'));
+  const [hash, prefix] = [query.get('hash') ?? '', query.get('prefix') ?? ''];
+  const given = {
+    ...(type && { type }),
+    ...(status && { status }),
+    ...(code !== undefined && { code }),
+    ...(hash !== '' && { hash }),
+    ...(prefix !== '' && { prefix }),
+    ...timeOf(query.get('from'), 'created_after'),
+    ...timeOf(query.get('to'), 'created_before'),
+  };
+  return /** @type {JobFilter} */ (given);
+}
+
+/** @param {JobFilter} filter @param {Navigate} navigate */
+export function filterForm(filter, navigate) {
+  const apply = (/** @type {HTMLFormElement} */ form) => {
+    const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
+    const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
+    const wanted = search.get('prefix') ?? '';
+    if (idPattern.test(wanted)) return navigate(`/jobs/${wanted.toLowerCase()}`);
+    // A link may name the whole hash: it stays until something else is written.
+    if (filter.hash !== undefined && wanted === filter.hash) {
+      search.delete('prefix');
+      search.set('hash', wanted);
+    }
+    navigate(search.size === 0 ? '/jobs' : `/jobs?${search}`);
+  };
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (event.currentTarget instanceof HTMLFormElement) apply(event.currentTarget);
+  };
+  const onChoice = (/** @type {Event} */ { currentTarget }) => {
+    if (currentTarget instanceof HTMLSelectElement && currentTarget.form !== null) apply(currentTarget.form);
+  };
+  // While one types a time, each part that is complete is a change.
+  const onLeave = (/** @type {Event} */ { currentTarget }) => {
+    if (!(currentTarget instanceof HTMLInputElement) || currentTarget.form === null) return;
+    if (currentTarget.value !== currentTarget.defaultValue) apply(currentTarget.form);
+  };
+  const choice = (
+    /** @type {'status' | 'type' | 'code'} */ name,
+    /** @type {string} */ label,
+    /** @type {string} */ all,
+    /** @type {string[]} */ choices,
+  ) =>
+    html`<label class="field inline" key=${name}>
+      <span>${label}</span>
+      <select name=${name} onChange=${onChoice}>
+        <option value="">${all}</option>
+        ${choices.map((value) => html`<option value=${value} selected=${filter[name] === value}>${value}</option>`)}
+      </select>
+    </label>`;
+  const time = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string | undefined} */ value) =>
+    html`<label class="field inline time" key=${name}>
+      <span>${label}</span>
+      <input type="datetime-local" name=${name} onBlur=${onLeave}
+        defaultValue=${value === undefined ? '' : localMinute(new Date(value))} />
+    </label>`;
+  return html`<form class="filters" aria-label="Filter" onSubmit=${onSubmit}>
+    <label class="field inline wide">
+      <span>Search</span>
+      <input ...${plainText} name="prefix" type="search" defaultValue=${filter.prefix ?? filter.hash ?? ''}
+        placeholder="Name of a media, or job id" maxlength="128" />
+    </label>
+    ${choice('status', 'Status', 'Every status', statuses)}
+    ${choice('code', 'Error', 'Every error', codes)}
+    ${choice('type', 'Type', 'Every type', jobTypes)}
+    ${time('from', 'From', filter.created_after)} ${time('to', 'To', filter.created_before)}
+    <button type="submit" class="unseen" tabindex="-1">Search</button>
+  </form>`;
+}

@@ -1,0 +1,130 @@
+import { h } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask, byId, has } from './api.js';
+import { html, useStopping } from './base.js';
+import { Bulk, choiceBox, useSelection } from './bulk.js';
+import { useFeed } from './feed.js';
+import { useForm } from './form.js';
+import { ago, card, emptyState, feedEnd } from './parts.js';
+
+// The webhooks that were not delivered, their delivery once more, and a test of a receiver.
+
+/** @import { BulkAction, FailedWebhook, FeedOptions, Field, Schemas } from './types.ts' */
+
+const testLookMs = 500;
+
+/** @type {FeedOptions<FailedWebhook>} */
+const list = {
+  async read(page, signal) {
+    const { callbacks, next_cursor: cursor } = await ask((http) =>
+      http.GET('/api/callbacks', { params: { query: page }, signal }),
+    );
+    return { items: callbacks.map((each) => ({ ...each, created_at: each.failed_at })), cursor };
+  },
+  idOf: (failed) => failed.job_id,
+  pageSize: 100,
+  polledItems: 50,
+  pollMs: 5000,
+};
+
+export function WebhooksView() {
+  const feed = useFeed(list);
+  const { chosen, toggle, clear } = useSelection();
+  const [sent, setSent] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
+  // What was sent again is in the list once more if that failed too: as a later failure.
+  const failed = feed.items.filter((each) => !sent.has(keyOf(each)));
+  const wanted = failed.filter(({ job_id: id }) => chosen.size === 0 || chosen.has(id));
+  /** @type {BulkAction} */
+  const again = {
+    label: chosen.size === 0 ? 'Deliver all again' : `Deliver ${wanted.length} again`,
+    title: (count) => `Deliver ${count} webhooks again?`,
+    text: 'Each gets a new series of attempts, with the same bytes.',
+    button: 'Deliver them',
+    items: async () => wanted,
+    act: async ({ job_id: id }) => {
+      await ask((http) => http.POST('/api/jobs/{id}/callbacks/redeliver', byId(id)));
+      setSent((before) => new Set([...before, ...wanted.filter((each) => each.job_id === id).map(keyOf)]));
+    },
+  };
+  return html`<div class="view page">
+    <header class="page-head title-line"><h1>Webhooks</h1></header>
+    <div class="stack">
+      ${has('POST /api/callbacks/test') && h(TestCard, {})}
+      ${card(
+        'Not delivered',
+        { class: 'failed-webhooks', actions: h(Bulk, { actions: failed.length === 0 ? [] : [again], onDone: clear }) },
+        html`<ul class="job-list" aria-label="Webhooks that were not delivered, the latest first">
+          ${failed.map((each) => rowOf(each, chosen.has(each.job_id), (isOn) => toggle([each.job_id], isOn)))}
+        </ul>`,
+        feedEnd(feed, noFailures),
+      )}
+    </div>
+  </div>`;
+}
+
+/** @param {FailedWebhook} failed */
+const keyOf = ({ job_id: id, failed_at: at }) => `${id} ${at}`;
+
+const noFailures = () => emptyState('Every webhook was delivered', 'One whose last attempt fails is shown here.');
+
+/** @param {FailedWebhook} failed @param {boolean} isChosen @param {(isOn: boolean) => void} onChoice */
+function rowOf({ job_id: id, hash, url, failed_at: at, attempts, status_code: status, error }, isChosen, onChoice) {
+  const reason = error ?? (status === null ? 'no answer' : `HTTP ${status}`);
+  return html`<li key=${id}>
+    ${choiceBox(`Choose the webhook of ${hash}`, isChosen, onChoice)}
+    <span class="webhook-of"><a class="break" href=${`#/jobs/${id}`}>${hash}</a>
+      <code class="break soft">${url}</code></span>
+    <span class="fault">${reason}</span>
+    <span class="soft">${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, ${ago(at)}</span>
+  </li>`;
+}
+
+/** @type {readonly Field[]} */
+const fields = [
+  [
+    'url',
+    'Address',
+    '/url',
+    'Gets one signed event, webhook.test.',
+    { placeholder: 'https://example.com/hooks/media', type: 'url' },
+  ],
+];
+
+function TestCard() {
+  const signal = useStopping();
+  const form = useForm(fields);
+  const [test, setTest] = useState(/** @type {Schemas['CallbackTest'] | null} */ (null));
+  const send = async () => {
+    if (!form.isComplete()) return;
+    setTest(null);
+    let latest = await ask((http) => http.POST('/api/callbacks/test', { body: { url: form.text('url') } }));
+    while (latest.status === 'pending' && !signal.aborted) {
+      setTest(latest);
+      await new Promise((resolve) => setTimeout(resolve, testLookMs));
+      const { event_id: id } = latest;
+      latest = await ask((http) => http.GET('/api/callbacks/test/{id}', { ...byId(id), signal }));
+    }
+    setTest(latest);
+  };
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void send().catch((problem) => !signal.aborted && form.refuse(problem));
+  };
+  return card(
+    'Try a receiver',
+    { class: 'test' },
+    html`<form ref=${form.form} class="line-form" novalidate onSubmit=${onSubmit}>
+      ${fields.map((field) => form.field(field))}
+      <button type="submit" class="button" disabled=${test?.status === 'pending'}>Send a test</button>
+    </form>`,
+    form.summary,
+    html`<p role="status" data-status=${test?.status ?? ''}>${test && outcomeOf(test)}</p>`,
+  );
+}
+
+/** @param {Schemas['CallbackTest']} test */
+function outcomeOf({ status, status_code: code, error, duration_ms: ms }) {
+  if (status === 'pending') return 'It is being sent …';
+  if (status === 'sent') return `Delivered: HTTP ${code} after ${ms} ms.`;
+  return `Not delivered: ${error ?? 'no answer'}.`;
+}
