@@ -81,8 +81,13 @@ interface Recipe {
   readonly program: (code: string) => string;
 }
 
-const pairs = (options: object, separator: string) =>
-  Object.entries(options).map(([name, value]) => `"${name}"${separator}"${value}"`);
+/** The items of a literal of options. */
+const items = (options: object, separator: string, end = '') =>
+  Object.entries(options)
+    .map(([name, value]) => `"${name}"${separator}"${value}"${end}`)
+    .join(', ');
+/** A line for each image. */
+const each = (call: (image: (typeof imageKeys)[number]) => string) => imageKeys.map(call).join('\n');
 
 const recipes: readonly Recipe[] = [
   {
@@ -93,7 +98,7 @@ const recipes: readonly Recipe[] = [
 import ("crypto/hmac"; "crypto/sha256"; "encoding/base64"; "fmt"; "net/url")
 ${code}
 func main() {
-${imageKeys.map((image) => `fmt.Println(ImageAddress("${image.key}", url.Values{${pairs(image.options, ': []string{').map((pair) => `${pair}}`)}}, "${secret}"))`).join('\n')}
+${each((image) => `fmt.Println(ImageAddress("${image.key}", url.Values{${items(image.options, ': []string{', '}')}}, "${secret}"))`)}
 }`,
   },
   {
@@ -102,14 +107,14 @@ ${imageKeys.map((image) => `fmt.Println(ImageAddress("${image.key}", url.Values{
     file: 'image.php',
     program: (code) => `<?php
 ${code}
-${imageKeys.map((image) => `echo image_address("${image.key}", [${pairs(image.options, ' => ')}], "${secret}"), "\\n";`).join('\n')}`,
+${each((image) => `echo image_address("${image.key}", [${items(image.options, ' => ')}], "${secret}"), "\\n";`)}`,
   },
   {
     language: 'ruby',
     command: ['ruby'],
     file: 'image.rb',
     program: (code) => `${code}
-${imageKeys.map((image) => `puts image_address("${image.key}", {${pairs(image.options, ' => ')}}, "${secret}")`).join('\n')}`,
+${each((image) => `puts image_address("${image.key}", {${items(image.options, ' => ')}}, "${secret}")`)}`,
   },
 ];
 

@@ -68,6 +68,34 @@ function makerOf({ sizeBytes = 10, make = async ({ width }) => Buffer.from(`${wi
   return { maker, stored, destroyed, metrics };
 }
 
+/** A source bucket with one object, which is written again or deleted between a look and the read that follows. */
+function changingSource() {
+  const state: { etag: string | null; next: string | null | undefined } = { etag: '"1"', next: undefined };
+  const bytes = Buffer.alloc(10);
+  const imageSource = {
+    head: async (key: string) => {
+      const { etag, next } = state;
+      if (next !== undefined) Object.assign(state, { etag: next, next: undefined });
+      return etag === null ? null : { key, etag, sizeBytes: bytes.length, lastModified: new Date(0) };
+    },
+    download: async (key: string, { ifMatch }: { ifMatch?: string }): Promise<Download | null> => {
+      if (state.etag === null) return null;
+      if (ifMatch !== state.etag) throw new KnownProblem('source_changed');
+      return {
+        info: { key, sizeBytes: bytes.length, etag: state.etag, lastModified: new Date(0) },
+        start: (receiver) => {
+          receiver.onPiece(ownPiece(bytes));
+          receiver.onEnd();
+        },
+        pause: () => undefined,
+        resume: () => undefined,
+        destroy: () => undefined,
+      };
+    },
+  } as unknown as ObjectStore;
+  return { state, imageSource };
+}
+
 describe('ThumbMaker', () => {
   it.each([
     [64 * 1024 * 1024, null],
@@ -129,33 +157,6 @@ describe('ThumbMaker', () => {
     await expect.poll(() => stored).toEqual([thumbCacheKey(kept)]);
   });
 
-  /** A source bucket with one object, which is written again or deleted between a look and the read that follows. */
-  function changingSource() {
-    const state: { etag: string | null; next: string | null | undefined } = { etag: '"1"', next: undefined };
-    const bytes = Buffer.alloc(10);
-    const imageSource = {
-      head: async (key: string) => {
-        const { etag, next } = state;
-        if (next !== undefined) Object.assign(state, { etag: next, next: undefined });
-        return etag === null ? null : { key, etag, sizeBytes: bytes.length, lastModified: new Date(0) };
-      },
-      download: async (key: string, { ifMatch }: { ifMatch?: string }): Promise<Download | null> => {
-        if (state.etag === null) return null;
-        if (ifMatch !== state.etag) throw new KnownProblem('source_changed');
-        return {
-          info: { key, sizeBytes: bytes.length, etag: state.etag, lastModified: new Date(0) },
-          start: (receiver) => {
-            receiver.onPiece(ownPiece(bytes));
-            receiver.onEnd();
-          },
-          pause: () => undefined,
-          resume: () => undefined,
-          destroy: () => undefined,
-        };
-      },
-    } as unknown as ObjectStore;
-    return { state, imageSource };
-  }
   const ofSource: ThumbVariant = { ...variantOf('a', 1), key: 'uploads/photo.jpg', isOfSource: true };
 
   it('C20.21: a source that is written again between the look at it and its read is busy, and then the new one', async () => {

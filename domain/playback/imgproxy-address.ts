@@ -4,7 +4,7 @@ import { readThumbQuery } from './thumb-options.ts';
 // whoever comes from there. Nothing is signed here: whoever holds the secret signs.
 
 /** An image as ours address it. */
-export interface TranslatedAddress {
+interface TranslatedAddress {
   readonly key: string;
   readonly query: Readonly<Record<string, string>>;
   /** Options of imgproxy that have no counterpart. */
@@ -108,8 +108,7 @@ export function translateImgproxy(path: string): TranslatedAddress | null {
   for (const part of [...parts.slice(0, end), ...(read.extension === '' ? [] : [`f:${read.extension}`])]) {
     const [, name = '', args = ''] = optionPattern.exec(part) ?? [];
     const options = Object.hasOwn(translations, name) ? translations[name]?.(args.split(':')) : null;
-    const isTaken = options !== null && 'query' in readThumbQuery(withoutPreset(options), new Map());
-    if (isTaken || isOfOthers(options)) Object.assign(query, options);
+    if (options !== null && options !== undefined && mayBe(options)) Object.assign(query, options);
     else left.push(name);
   }
   if (query['fit'] !== 'cover' || query['w'] === undefined || query['h'] === undefined) delete query['gravity'];
@@ -117,14 +116,10 @@ export function translateImgproxy(path: string): TranslatedAddress | null {
   return { key: read.key, query, left };
 }
 
-/** Options that hold only beside others. */
-function isOfOthers(options: Options | null | undefined): options is Options {
-  return options !== null && options !== undefined && ('gravity' in options || 'dpr' in options);
-}
-
-/** Which presets there are is not looked at here. */
-function withoutPreset({ preset: _, ...options }: Options = {}): Options {
-  return options;
+/** Whether an address of ours may have options; some hold only beside others, and presets are the server's. */
+function mayBe(options: Options): boolean {
+  const isOfOthers = ['gravity', 'dpr', 'preset'].some((name) => name in options);
+  return isOfOthers || 'query' in readThumbQuery(options, new Map());
 }
 
 /** The key and the extension of a source, which is plain or encoded; null for what is neither. */

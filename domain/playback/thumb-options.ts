@@ -21,9 +21,11 @@ const gravities = [
   'attention',
   'entropy',
 ] as const;
+/** Where `fit=cover` cuts. */
 export type ThumbGravity = (typeof gravities)[number];
 
 const quarterTurns = [0, 90, 180, 270] as const;
+/** Degrees clockwise. */
 export type ThumbTurn = (typeof quarterTurns)[number];
 
 /** A number within bounds, as JSON and as an address have it. */
@@ -105,7 +107,7 @@ const writtenOptions = z.strictObject({
 });
 
 /** What an address may have: options, and a preset of the server that stands for some of them. */
-export const thumbQuerySchema = writtenOptions
+const thumbQuerySchema = writtenOptions
   .extend({
     preset: presetText.optional(),
     /** Where the key is; without it in the media bucket. */
@@ -113,8 +115,8 @@ export const thumbQuerySchema = writtenOptions
     /** Unix seconds; once it is past the address answers 403. */
     exp: numberFrom(0, 999_999_999_999_999, 'whole').written.optional(),
   })
-  .superRefine(({ w, h, fit, gravity, dpr = 1 }, { addIssue }) => {
-    const refuse = (name: string, message: string) => addIssue({ code: 'custom', path: [name], message });
+  .superRefine(({ w, h, fit, gravity, dpr = 1 }, context) => {
+    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
     if (gravity !== undefined && (fit !== 'cover' || w === undefined || h === undefined))
       refuse('gravity', 'must come with fit=cover, w and h: it chooses what is cut');
     if (dpr === 1) return;

@@ -3,10 +3,10 @@ import { acceptedValues } from '../accepted-values.ts';
 import { hashOfKey, mediaPrefix } from '../media/object-keys.ts';
 import type { ThumbGravity, ThumbQuery, ThumbTurn } from './thumb-options.ts';
 
-export type ThumbFormat = 'webp' | 'jpg' | 'png' | 'avif';
+type ThumbFormat = 'webp' | 'jpg' | 'png' | 'avif';
 
 /** A part of an image in pixels. */
-export interface ThumbCrop {
+interface ThumbCrop {
   readonly left: number;
   readonly top: number;
   readonly width: number;
@@ -14,7 +14,7 @@ export interface ThumbCrop {
 }
 
 /** What is done to an image besides its size; an operation without effect is left out. In the order of cache keys. */
-export interface ThumbOperations {
+interface ThumbOperations {
   readonly rotate?: Exclude<ThumbTurn, 0>;
   /** Of the image after `rotate`. */
   readonly crop?: ThumbCrop;

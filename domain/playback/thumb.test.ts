@@ -79,8 +79,19 @@ describe('the address of a signed image', () => {
   };
   it.each(Object.entries(others))('C20.3, C20.16: `%s` is under the signature of an image address', (name, other) => {
     const query = {
-      ...{ w: 1, h: 1, fit: 'cover', f: 'webp', q: 1, exp: nowSec, dpr: 1, gravity: 'west' },
-      ...{ crop: '0-0-1-1', rotate: 90, background: '000000', blur: 1, sharpen: 1 },
+      w: 1,
+      h: 1,
+      fit: 'cover',
+      f: 'webp',
+      q: 1,
+      exp: nowSec,
+      dpr: 1,
+      gravity: 'west',
+      crop: '0-0-1-1',
+      rotate: 90,
+      background: '000000',
+      blur: 1,
+      sharpen: 1,
     };
     const path = signThumbPath(key, query, secret);
     const forged = path.replace(new RegExp(String.raw`\b${name}=[\w-]+`), `${name}=${other}`);
@@ -201,12 +212,12 @@ describe('an address without a signature', () => {
   });
 });
 
-describe('an image of a source', () => {
-  const readSource = (source: string, sourcePrefix: string | null = 'uploads/') => {
-    const settings = { secrets: [secret], presets: new Map(), isUnsigned: false, sourcePrefix };
-    return readThumb(signThumbPath(source, { from: 'source', w: 9 }, secret), settings, nowSec);
-  };
+const readSource = (source: string, sourcePrefix: string | null = 'uploads/') => {
+  const settings = { secrets: [secret], presets: new Map(), isUnsigned: false, sourcePrefix };
+  return readThumb(signThumbPath(source, { from: 'source', w: 9 }, secret), settings, nowSec);
+};
 
+describe('an image of a source', () => {
   it('C20.21: is shown below the prefix alone, and where sources are shown at all', () => {
     const source = 'uploads/Été/photo 1.JPEG';
     expect(readSource(source)).toEqual({ kind: 'valid', key: source, query: { from: 'source', w: 9 } });

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
-import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
+import { type Answer, type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Images": addresses without a signature, of sources, and in imgproxy's form.
 
@@ -18,6 +18,9 @@ const picture = (background: string) =>
     .toBuffer();
 const ofSource = (key: string, query: Record<string, string | number> = {}) =>
   signThumbPath(key, { from: 'source', w: 30, ...query }, secret);
+
+const codes = async (answers: readonly Promise<Answer>[]) =>
+  (await Promise.all(answers)).map(({ status, json }) => `${status} ${json.code}`);
 
 beforeAll(async () => {
   plain = await startApi();
@@ -73,8 +76,6 @@ describe('an image of a source', () => {
   });
 
   it('C20.21: is read neither elsewhere, nor unsigned, nor on a server that shows no sources', async () => {
-    const codes = async (answers: readonly Promise<{ status: number; json: { code: string } }>[]) =>
-      (await Promise.all(answers)).map(({ status, json }) => `${status} ${json.code}`);
     expect(
       await codes([
         open.call(ofSource('private/photo.png')),
