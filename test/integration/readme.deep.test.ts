@@ -9,7 +9,7 @@ import { dataFolderAt, readOrMakeSecrets } from '../../demo/data-folder.ts';
 import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 import { checkout } from '../../testing/checkout.ts';
-import { blocksOfPage, openShell, type PageBlock } from '../../testing/pasted-page.ts';
+import { blocksOfPage, openShell, type PageBlock, type PastedShell } from '../../testing/pasted-page.ts';
 
 // README.md as it is written, pasted into one shell in its order, against the service that `make demo` starts: the
 // clients are packed and installed as it says, from a copy of the checkout, and its programs are run from the files
@@ -88,7 +88,7 @@ it.skipIf(missing !== '')(
 );
 
 /** Runs a block of a shell, or writes a program into its file. */
-async function paste(block: PageBlock, shell: ReturnType<typeof openShell>, baseUrl: string): Promise<void> {
+async function paste(block: PageBlock, shell: PastedShell, baseUrl: string): Promise<void> {
   const file = programFiles[block.language];
   if (file !== undefined) await writeFile(join(folder, 'work', file), block.code);
   else if (block.language === 'sh') await shell.run(block.code.replace('http://localhost:3000', baseUrl));
