@@ -11,7 +11,14 @@ type Query = readonly [what: string, examinedMax: number, call: (d: Database) =>
 /** The queries about API keys. */
 export function keyQueries(): Query[] {
   const digest = Buffer.alloc(32);
-  const unbounded = { hashPrefix: null, sourcePrefix: null, profiles: null, priorityMax: 0, weight: 1, expiresAt: null };
+  const unbounded = {
+    hashPrefix: null,
+    sourcePrefix: null,
+    profiles: null,
+    priorityMax: 0,
+    weight: 1,
+    expiresAt: null,
+  };
   const key = { id: '00000000', name: 'key', rights: ['read'], ...unbounded, sha256: digest } as const;
   const page = { after: null, limit: 51 };
   return [

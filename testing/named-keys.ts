@@ -15,7 +15,14 @@ export async function makeKey(
 ): Promise<MadeKey> {
   const text = namedKeyOf(randomBytes);
   const sha256 = digestOfKey(text);
-  const unbounded = { hashPrefix: null, sourcePrefix: null, profiles: null, priorityMax: 0, weight: 1, expiresAt: null };
+  const unbounded = {
+    hashPrefix: null,
+    sourcePrefix: null,
+    profiles: null,
+    priorityMax: 0,
+    weight: 1,
+    expiresAt: null,
+  };
   const made = await new KeyStore(database).insert({ ...unbounded, ...given, id: keyIdOf(sha256), sha256 });
   if (made === null) throw new Error(`there is a key ${given.name} already`);
   return { ...made, text };

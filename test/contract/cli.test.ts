@@ -372,7 +372,19 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   });
 
   it('C35.15: a named key is made, which is all that is printed, listed, used and revoked', async () => {
-    const made = await run(['keys', 'make', 'cli', '--right', 'read', '--right', 'submit', '--hash-prefix', 'cli-', '--weight', '4']);
+    const made = await run([
+      'keys',
+      'make',
+      'cli',
+      '--right',
+      'read',
+      '--right',
+      'submit',
+      '--hash-prefix',
+      'cli-',
+      '--weight',
+      '4',
+    ]);
     expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^rw_[\w-]{43}\n$/)]);
     const key = made.stdout.trim();
     const listed = (await jsonOf(['keys'])).keys.find(({ name }: { name: string }) => name === 'cli');

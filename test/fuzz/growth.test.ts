@@ -33,7 +33,12 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   joinPlaylists: (text) => joinPlaylists([text, text]),
   withByteRanges: (text) => withByteRanges(text, () => null),
   readStreamPath,
-  readThumb: (text) => readThumb(`/thumb/a/b?${text}`, { secrets: ['secret'], presets: new Map(), isUnsigned: false, sourcePrefix: null }, 0),
+  readThumb: (text) =>
+    readThumb(
+      `/thumb/a/b?${text}`,
+      { secrets: ['secret'], presets: new Map(), isUnsigned: false, sourcePrefix: null },
+      0,
+    ),
   thumbVariantOf: (text) => thumbVariantOf('a.png', { f: 'auto' }, text),
   fitText: (text) => fitText(text, text.length),
   fitLog: (text) => fitLog(text, text.length),
