@@ -47,7 +47,7 @@ export const poolOfRow = `coalesce(pool, replace(queue, ':', '-'))`;
 export const keyOfRow = `coalesce(key_id, '')`;
 
 /** What may begin now. */
-export const mayBegin = `status in ('queued', 'processing') and lease_owner is null
+const mayBegin = `status in ('queued', 'processing') and lease_owner is null
   and coalesce(not_before, now()) <= now()
   and hash not in (select hash from media_deletions where lifted_at is null and finished_at is null)`;
 
