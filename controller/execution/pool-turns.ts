@@ -83,15 +83,8 @@ export class PoolTurns {
   claimed(pool: string, { id, attempt, keyId }: Pick<Job, 'id' | 'attempt' | 'keyId'>): void {
     const key = keyId ?? '';
     const weight = this.#poolOf(pool).waiting.find((one) => one.key === key)?.weight ?? 1;
-    this.#running.set(nameOf({ id, attempt }), ({
-	id,
-	attempt,
-	pool,
-	key,
-	weight,
-	seconds: 0,
-	seenAtMs: this.#options.now()
-}));
+    const seenAtMs = this.#options.now();
+    this.#running.set(nameOf({ id, attempt }), { id, attempt, pool, key, weight, seconds: 0, seenAtMs });
   }
 
   /** The first job of a key has been claimed, or cannot be: the pool is looked at when it is its turn again. */

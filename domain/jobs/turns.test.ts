@@ -120,9 +120,10 @@ function expectShares(shares: readonly number[], keys: readonly string[]): void 
 const longestWait = (begun: readonly Begun[], key: string) =>
   Math.max(...begun.filter((one) => one.key === key).map(({ at, beganAt }) => beganAt - at));
 
+const share = (weight: number) => Math.floor((20_000 * weight) / 7);
+
 describe('shares of keys of the weights 1, 2 and 4, 20,000 jobs each', () => {
   const keys = ['a', 'b', 'c'];
-  const share = (weight: number) => Math.floor((20_000 * weight) / 7);
 
   it('C36.1: are in proportion to the weights under steady load', () => {
     const begun = new Pool().run(keys.flatMap((key) => flood(key, share(weights[key] ?? 1), () => 1)));
@@ -176,11 +177,11 @@ describe('shares of keys of the weights 1, 2 and 4, 20,000 jobs each', () => {
   });
 });
 
-describe('the order of turns', () => {
-  const waiting = (...keys: string[]): WaitingKey[] =>
-    keys.map((key) => ({ key, weight: weights[key] ?? 1, isBackground: false }));
-  const keysOf = (order: readonly WaitingKey[]) => order.map(({ key }) => key);
+const waiting = (...keys: string[]): WaitingKey[] =>
+  keys.map((key) => ({ key, weight: weights[key] ?? 1, isBackground: false }));
+const keysOf = (order: readonly WaitingKey[]) => order.map(({ key }) => key);
 
+describe('the order of turns', () => {
   it('C36.4: reruns of rollouts come after every other job, by turns among themselves', () => {
     const [a, ...others] = waiting('a', 'b', 'c') as [WaitingKey, WaitingKey, WaitingKey];
     const look = { running: [takenBy('b', 5)], ended: [] };

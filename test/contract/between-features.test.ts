@@ -159,16 +159,17 @@ describe('a repair of missing results', () => {
   });
 });
 
+/** A MediaJob from kubectl. */
+const applied = (key: object) => ({
+  metadata: { uid: randomUUID(), name: 'n' },
+  spec: { type: 'video:cover', hash: newHash(), source: 'a.mp4', ...key },
+});
+
 it('C36.10: a MediaJob takes the turns of the key that its spec names', async () => {
-  const applied = (key: object) => ({
-    metadata: { uid: randomUUID(), name: 'n' },
-    spec: { type: 'video:cover', hash: newHash(), source: 'a.mp4', ...key },
-  });
-  const keyOf = async (key: object) => {
-    const adopted = await adopt(applied(key) as never, { ...api.d, webhookCidrs: [] });
-    return 'job' in adopted ? adopted.job.keyId : adopted;
-  };
-  expect([await keyOf({ key: '2bb80d53' }), await keyOf({})]).toEqual(['2bb80d53', null]);
+  const adopted = await Promise.all(
+    [{ key: '2bb80d53' }, {}].map((key) => adopt(applied(key) as never, { ...api.d, webhookCidrs: [] })),
+  );
+  expect(adopted).toMatchObject([{ job: { keyId: '2bb80d53' } }, { job: { keyId: null } }]);
 });
 
 it('C38.12: a MediaJob with a title names its job and media; applied again, it does not undo a change', async () => {

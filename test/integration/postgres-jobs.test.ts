@@ -200,7 +200,7 @@ describeStores('the job store', (c) => {
 
     test('unclaimed jobs are counted by the pool that they name, and begin by priority and age', async () => {
       const pools = new PoolStore(c.database);
-      const [first, second, later] = await Promise.all(
+      const [, second, later] = await Promise.all(
         [{}, { priority: 5 }, {}].map(
           async (more) => (await c.jobs.insertOrFind(newJob({ pool: 'gpu', ...more }))).job.id,
         ),

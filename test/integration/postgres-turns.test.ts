@@ -10,9 +10,31 @@ import { PoolTurns } from '../../controller/execution/pool-turns.ts';
 import { failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 
+/** What an attempt ran that took so much processor time. */
+const units = (ms: number) => ({
+  units: [
+    {
+      unit: 'image' as const,
+      chunk: null,
+      pod: null,
+      steps: [
+        {
+          step: 'all' as const,
+          started_at: new Date().toISOString(),
+          duration_ms: ms,
+          processor_ms: ms,
+          code: null,
+        },
+      ],
+    },
+  ],
+});
+
 describeStores('the turns of keys', (c) => {
   const insert = async (over: Partial<NewJob>) => (await c.jobs.insertOrFind(newJob(over))).job;
   const claim = (jobId: string, owner: string) => c.jobs.claim({ jobId, attempt: 1, owner, leaseMs: 60_000 });
+  const reasonOf = async (job: Job) =>
+    (await waitingReasonOf(c.database, (await c.jobs.findShown(job.id)) as ShownJob))?.message;
   const weigh = (id: string, weight: number) =>
     c.database.pool.query(
       `insert into api_keys (id, name, sha256, rights, weight) values ($1, $1, $2, '{submit}', $3)
@@ -82,24 +104,6 @@ describeStores('the turns of keys', (c) => {
     expect(await order()).toEqual([b1.id, a2.id]);
     turns.claimed('default', (await claim(b1.id, 'w')) ?? b1);
     expect(await order(), 'a second each, of which b pays a tenth').toEqual([b2.id, a2.id]);
-    const units = (ms: number) => ({
-      units: [
-        {
-          unit: 'image' as const,
-          chunk: null,
-          pod: null,
-          steps: [
-            {
-              step: 'all' as const,
-              started_at: new Date().toISOString(),
-              duration_ms: ms,
-              processor_ms: ms,
-              code: null,
-            },
-          ],
-        },
-      ],
-    });
     await c.jobs.finish(failure(a1.id, 1, units(500)));
     await c.jobs.finish(failure(b1.id, 1, units(6_000)));
     expect(await order()).toEqual([a2.id, b2.id]);
@@ -133,8 +137,6 @@ describeStores('the turns of keys', (c) => {
   test('C36.7: the reason of a job that waits beside other keys names what its key runs and its share', async () => {
     await weigh('a', 3);
     await weigh('b', 1);
-    const reasonOf = async (job: Job) =>
-      (await waitingReasonOf(c.database, (await c.jobs.findShown(job.id)) as ShownJob))?.message;
     const [running, ahead, job] = [
       await insert({ keyId: 'a' }),
       await insert({ keyId: 'a' }),

@@ -183,27 +183,27 @@ describe('jobs that go before the tickets of their pool', () => {
   });
 });
 
-describe('jobs of two keys that go before the tickets of their pool', () => {
-  /** Slots of a pool in which jobs of these keys wait. */
-  function slotsBeside(...keys: string[]) {
-    const waiting = keys.map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
-    const rows = { lookAtPool: async () => ({ waiting, running: [], ended: [] }) };
-    const turns = new PoolTurns({ jobs: rows, owner: 'kubernetes', now: () => 0 });
-    const jobs = new Map<string, ReturnType<typeof exampleJob>>();
-    const slots = new PoolSlots({
-      turns,
-      claimed: new ClaimedJobs(),
-      concurrencyOf: () => 3,
-      imageSlotsOf: () => 0,
-      jobs: { claim: ({ jobId }) => Promise.resolve(jobs.get(jobId) ?? null) },
-    });
-    const prefer = (id: string, keyId: string, priority: number) => {
-      jobs.set(id, exampleJob({ id, keyId }));
-      slots.prefer(jobs.get(id) as never, claim(priority));
-    };
-    return { slots, turns, prefer };
-  }
+/** Slots of a pool in which jobs of these keys wait. */
+function slotsBeside(...keys: string[]) {
+  const waiting = keys.map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
+  const rows = { lookAtPool: async () => ({ waiting, running: [], ended: [] }) };
+  const turns = new PoolTurns({ jobs: rows, owner: 'kubernetes', now: () => 0 });
+  const jobs = new Map<string, ReturnType<typeof exampleJob>>();
+  const slots = new PoolSlots({
+    turns,
+    claimed: new ClaimedJobs(),
+    concurrencyOf: () => 3,
+    imageSlotsOf: () => 0,
+    jobs: { claim: ({ jobId }) => Promise.resolve(jobs.get(jobId) ?? null) },
+  });
+  const prefer = (id: string, keyId: string, priority: number) => {
+    jobs.set(id, exampleJob({ id, keyId }));
+    slots.prefer(jobs.get(id) as never, claim(priority));
+  };
+  return { slots, turns, prefer };
+}
 
+describe('jobs of two keys that go before the tickets of their pool', () => {
   it('C36.5: are claimed in turns, of each key the highest priority first', async () => {
     const { slots, prefer } = slotsBeside('a', 'b');
     for (const [id, key, priority] of [

@@ -80,7 +80,7 @@ export class PoolSlots {
   /** Claims preferred jobs while their pools have free slots, in the turns of their keys; returns their ids. */
   async claimPreferred(): Promise<string[]> {
     const claimed: string[] = [];
-    for (const pool of [...this.#preferred.pools()])
+    for (const pool of this.#preferred.pools())
       while (this.#free({ pool, isImage: true }) > 0) {
         const next = await this.#nextPreferred(pool);
         if (next === undefined) break;
