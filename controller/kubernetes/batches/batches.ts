@@ -30,7 +30,7 @@ export interface BatchesPorts extends WaitingImagesPorts {
   readonly jobs: WaitingImagesPorts['jobs'] & Pick<JobStore, 'countClaimed'>;
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly caches: Pick<Caches, 'batchJobs' | 'keyOfJob'>;
-  readonly slots: Pick<PoolSlots, 'claimed' | 'freeForImages' | 'mustYield' | 'running'>;
+  readonly slots: Pick<PoolSlots, 'claimed' | 'freeForImages' | 'freeForTickets' | 'mustYield' | 'running'>;
   readonly workQueue: Pick<WorkQueue, 'add'>;
   /** Null: every image job has a Job of its own. */
   readonly batchSettings: BatchSettings | null;
@@ -110,15 +110,21 @@ export class Batches {
     if (!this.#hasLeft || !this.isEnabled) return;
     const { length } = await this.waiting.read();
     if (length === 0) this.#hasLeft = this.#active.size > 0;
-    else this.#addFor(length);
+    else this.#addFor(length, await this.#slotsOfOthers());
+  }
+
+  /** How many of the free slots are left to admission: it is the turn of a key without images. */
+  async #slotsOfOthers(): Promise<number> {
+    if (this.#ports.slots.freeForTickets(batchPool) === 0) return 0;
+    return (await this.waiting.isTurnOfOthers()) ? 1 : 0;
   }
 
   /** Makes batches for so many waiting jobs, while the pool has slots. Their reconciles create their Jobs. */
-  #addFor(jobsWaiting: number): void {
+  #addFor(jobsWaiting: number, slotsLeft = 0): void {
     const { slots, workQueue, randomUuid, now } = this.#ports;
     const wanted = Math.ceil(jobsWaiting / jobsPerPod);
     const open = () => this.all().filter(({ isClosing }) => !isClosing).length;
-    while (open() < wanted && slots.freeForImages(batchPool) > 0) {
+    while (open() < wanted && slots.freeForImages(batchPool) > slotsLeft) {
       const id = randomUuid();
       slots.claimed.set(id, slotOfBatch);
       slots.running.claim(batchJobName(id), id);

@@ -76,7 +76,11 @@ export class WaitingImages {
   /** Whether the key whose turn it is waits in the pool, and not with images. */
   async isTurnOfOthers(): Promise<boolean> {
     const [first] = await this.#ports.turns.order(batchPool);
-    return first !== undefined && this.#images.length > 0 && !this.#images.some(({ key }) => key === first.key);
+    if (first === undefined) return false;
+    const hasImages = () => this.#images.some(({ key }) => key === first.key);
+    // They may have come since the last read.
+    if (!hasImages()) await this.read();
+    return this.#images.length > 0 && !hasImages();
   }
 
   /** Takes the next one: of the first of these keys that has one, else of any. */
