@@ -8,6 +8,9 @@ const judged = (quotas: KeyQuotas, used: Partial<Record<QuotaName, number>>, job
   return { exceeded: exceeded.map(({ name }) => name), near: near.map(({ name }) => name) };
 };
 
+const waits = (exceeded: Parameters<typeof quotaExceeded>[0], dayEndsInSec: number) =>
+  quotaExceeded(exceeded, { dayEndsInSec }).details.retryAfterSec;
+
 describe('quotas', () => {
   it.each<[string, KeyQuotas, Partial<Record<QuotaName, number>>, number, ReturnType<typeof judged>]>([
     ['without quotas everything is allowed', {}, { jobs_a_day: 1e9 }, 500, { exceeded: [], near: [] }],
@@ -56,8 +59,6 @@ describe('quotas', () => {
   it('a refusal names each quota and waits for the one that is there for longest', () => {
     const day = { name: 'jobs_a_day', used: 7, limit: 7, until: dayEndsAt } as const;
     const atOnce = { name: 'jobs_at_once', used: 3, limit: 3, until: null } as const;
-    const waits = (exceeded: Parameters<typeof quotaExceeded>[0], dayEndsInSec: number) =>
-      quotaExceeded(exceeded, { dayEndsInSec }).details.retryAfterSec;
     expect([waits([atOnce], 7_200), waits([day], 7_200), waits([day, atOnce], 5), waits([day], 0)]).toEqual([
       60, 7_200, 60, 1,
     ]);

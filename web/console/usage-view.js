@@ -53,17 +53,17 @@ export function UsageView() {
 }
 
 /** @param {Event} event */
-const value = (event) => /** @type {HTMLSelectElement} */ (event.currentTarget).value;
+const chosenIn = (event) => /** @type {HTMLSelectElement} */ (event.currentTarget).value;
 
 /** @param {{ days: number, setDays: (days: number) => void, measure: Measure, setMeasure: (name: Measure) => void }} props */
 function choices({ days, setDays, measure, setMeasure }) {
   return html`<form class="filters" aria-label="What is shown">
     <label class="field inline"><span>Show</span>
-      <select name="measure" onChange=${(/** @type {Event} */ event) => setMeasure(/** @type {Measure} */ (value(event)))}>
+      <select name="measure" onChange=${(/** @type {Event} */ event) => setMeasure(/** @type {Measure} */ (chosenIn(event)))}>
         ${names.map((name) => html`<option value=${name} selected=${name === measure}>${measures[name].name}</option>`)}
       </select></label>
     <label class="field inline"><span>Of the last</span>
-      <select name="days" onChange=${(/** @type {Event} */ event) => setDays(Number(value(event)))}>
+      <select name="days" onChange=${(/** @type {Event} */ event) => setDays(Number(chosenIn(event)))}>
         ${spans.map((span) => html`<option value=${span} selected=${span === days}>${span} days</option>`)}
       </select></label>
   </form>`;
