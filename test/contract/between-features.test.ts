@@ -178,15 +178,15 @@ it('C38.12: a MediaJob with a title names its job and media; applied again, it d
     metadata: { uid: randomUUID(), name: 'n' },
     spec: { type: 'video:cover', hash, source: 'a.mp4', title },
   });
-  const applied = mediaJob('São Paulo');
-  const { job } = (await adopt(applied as never, { ...api.d, webhookCidrs: [] })) as { job: { id: string } };
+  const titled = mediaJob('São Paulo');
+  const { job } = (await adopt(titled as never, { ...api.d, webhookCidrs: [] })) as { job: { id: string } };
   const titles = async () => [
     (await api.call(`/api/jobs/${job.id}`)).json.title as unknown,
     (await api.call(`/api/media/${hash}`)).json.title as unknown,
   ];
-  expect([job.id, await titles()]).toEqual([applied.metadata.uid, ['São Paulo', 'São Paulo']]);
+  expect([job.id, await titles()]).toEqual([titled.metadata.uid, ['São Paulo', 'São Paulo']]);
   await api.d.library.change(hash, { title: 'Renamed' });
-  await adopt(applied as never, { ...api.d, webhookCidrs: [] });
+  await adopt(titled as never, { ...api.d, webhookCidrs: [] });
   expect(await titles()).toEqual(['São Paulo', 'Renamed']);
   // Another MediaJob that is equal to it.
   await adopt(mediaJob('Another') as never, { ...api.d, webhookCidrs: [] });

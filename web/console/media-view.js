@@ -30,7 +30,7 @@ const orders = {
 /** Titles are found too where the server knows them. @param {URLSearchParams} query @returns {MediaFilter} */
 function filterOf(query) {
   const text = query.get('search') ?? '';
-  if (text !== '') return (has('GET /api/media?q') ? { q: text } : { prefix: text });
+  if (text !== '') return has('GET /api/media?q') ? { q: text } : { prefix: text };
   return orders[query.get('order') ?? '']?.[1] ?? {};
 }
 

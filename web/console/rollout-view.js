@@ -146,7 +146,7 @@ function failuresCard({ failures }) {
 function specCard(rollout) {
   const { spec, not_chosen: skipped } = rollout;
   const { jobs, hours_per_day: hours } = spec.budget;
-  const left = Object.entries(skipped).filter(([, number]) => Number(number) > 0);
+  const left = Object.entries(skipped).filter(([, number]) => number > 0);
   return card(
     'Rollout',
     {},
