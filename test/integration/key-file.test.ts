@@ -41,9 +41,9 @@ async function publish(entries: readonly object[] | string): Promise<void> {
   await symlink('..data/keys.yaml', path()).catch(() => undefined);
 }
 
-function newServer() {
+function newServer(at = path()) {
   const metrics = new Metrics();
-  const task = keyFileTask({ path: path(), database: api.d.database, metrics, log });
+  const task = keyFileTask({ path: at, database: api.d.database, metrics, log });
   const faults = async () => (await metrics.keyFileFaults.get()).values[0]?.value;
   return { read: () => task.work(new AbortController().signal), faults };
 }
@@ -118,6 +118,17 @@ describe('API_KEYS_FILE', () => {
     await late?.read();
     await late?.read();
     expect(await listed()).toEqual([['c', 'file', ['read']]]);
+  });
+
+  it('C35.25: a server that still has the older file does not bring back what another one took away', async () => {
+    const [a, b] = [entry('a'), entry('b')];
+    await writeFile(join(folder, 'older.yaml'), JSON.stringify([a, b]));
+    const [late, first] = [newServer(join(folder, 'older.yaml')), newServer()];
+    await late.read();
+    await publish([a]);
+    await first.read();
+    await late.read();
+    expect(await listed()).toEqual([['a', 'file', ['read']]]);
   });
 
   it('C35.25: a file with a fault, and one that is not there, change nothing', async () => {
