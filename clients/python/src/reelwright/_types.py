@@ -50,6 +50,7 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     started_at: str | None
     finished_at: str | None
     updated_at: str
+    usage: NotRequired[JobUsage]
     source_changed: NotRequired[bool | None]
     results_missing: NotRequired[bool]
     notice: NotRequired[ImageThumbnailJobNotice]
