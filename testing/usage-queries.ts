@@ -1,7 +1,7 @@
 import type { Database } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageDimensions, usageOf } from '#platform/postgres/usage-store.ts';
-import { usageDays, usageKeys } from './many-rows.ts';
+import { idOfRow, usageDays, usageKeys } from './many-rows.ts';
 import { newJobOf } from './new-job.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -13,11 +13,24 @@ export function usageQueries(): Query[] {
   const year = { from: day(usageDays / 3 - 1), to: day(0), limit: 10_000 };
   const request = { type: 'image:thumbnail' as const, hash: 'busy', source: 'in', options: { outputs: [] } };
   const newJob = { ...newJobOf(request), keyId: '00000005' };
+  const step = {
+    step: 'process' as const,
+    started_at: new Date(0).toISOString(),
+    duration_ms: 1,
+    processor_ms: 1,
+    code: null,
+  };
+  const ran = { unit: 'whole' as const, chunk: null, pod: null, steps: [step] };
   const rowsOfYear = (usageDays / 3) * usageKeys;
   return [
     ['usage: a year of all keys', rowsOfYear, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
     ['usage: a year by everything', rowsOfYear, (d) => usageOf(d, { ...year, by: usageDimensions, keyId: null })],
     ['usage: a year of a key', usageDays / 3, (d) => usageOf(d, { ...year, by: ['day', 'type'], keyId: '00000005' })],
+    [
+      'usage: a cancelled attempt',
+      10,
+      (d) => new JobStore(d).noteWorkOfCancelled({ jobId: idOfRow(5), attempt: 1 }, [ran]),
+    ],
     ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
     ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
     [

@@ -123,9 +123,14 @@ async function conclude(
   dependencies: AttemptDependencies,
 ): Promise<Conclusion> {
   const reason = stop.reason as StopReason | undefined;
-  if (stop.aborted && reason !== 'stopping')
-    return { kind: 'unrecorded', result: reason === 'cancelled' ? 'cancelled' : 'lost' };
-  const { log } = dependencies;
+  const { jobs, log } = dependencies;
+  if (stop.aborted && reason === 'cancelled') {
+    await jobs
+      .noteWorkOfCancelled({ jobId: job.id, attempt: job.attempt }, units)
+      .catch((err: unknown) => log.warn({ err }, 'work of a cancelled attempt not counted'));
+    return { kind: 'unrecorded', result: 'cancelled' };
+  }
+  if (stop.aborted && reason !== 'stopping') return { kind: 'unrecorded', result: 'lost' };
   const conclusion = await untilAnswered(() => concludeAttempt({ job, end, units }, dependencies), { log, stop });
   if (conclusion === null) return { kind: 'unrecorded', result: 'disrupted' };
   return lostUnlessCurrent(conclusion);

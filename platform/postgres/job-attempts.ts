@@ -4,7 +4,8 @@ import { progressOf } from '#domain/jobs/progress.ts';
 import { activeStatuses, type JobPhase, type JobStatus, statusesBefore, waitingPhases } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
-import type { UnitRun } from '#domain/work/unit-run.ts';
+import { type UnitRun, workOf } from '#domain/work/unit-run.ts';
+import { usedTimeOf } from '#domain/work/used-time.ts';
 import { BatchRows } from './batch-rows.ts';
 import { claimDue, claimText } from './due-work.ts';
 import { endAssignments, endParameters } from './ended-attempts.ts';
@@ -111,6 +112,16 @@ const back = `
 const lease = `
   select status, attempt = $2 and lease_owner is not distinct from $3 and status = any($4) as is_held
   from jobs where id = $1`;
+// Of the last attempt, whose end is recorded without its units: a second call finds them. Its pod time is known already;
+// naming it is what the trigger of the usage looks at.
+const noteWork = `
+  update jobs set
+    ended_attempts = jsonb_set(ended_attempts, '{-1}', ended_attempts -> -1 || $3::jsonb),
+    used_fetch_ms = used_fetch_ms + ($4::json ->> 'fetch')::bigint,
+    used_process_ms = used_process_ms + ($4::json ->> 'process')::bigint,
+    used_publish_ms = used_publish_ms + ($4::json ->> 'publish')::bigint, used_pod_ms = used_pod_ms
+  where id = $1 and status = 'cancelled' and (ended_attempts -> -1 ->> 'attempt')::int = $2
+    and not ended_attempts -> -1 ? 'units'`;
 const writeOutage = `
   insert into storage_outage (seen_at) values (now())
   on conflict (is_only) do update set seen_at = now()`;
@@ -179,6 +190,13 @@ export class AttemptStore extends BatchRows {
   async keptRuns({ jobId, attempt }: CurrentAttempt): Promise<UnitRun[]> {
     const { rows } = await this.database.pool.query<{ run: UnitRun }>(keptRuns, [jobId, attempt]);
     return rows.map(({ run }) => run);
+  }
+
+  /** Adds what an attempt ran to its end that a cancellation has recorded; again it changes nothing. */
+  async noteWorkOfCancelled({ jobId, attempt }: CurrentAttempt, units: readonly UnitRun[]): Promise<void> {
+    const used = usedTimeOf(units);
+    if (used === null) return;
+    await this.database.pool.query(noteWork, [jobId, attempt, toJson(workOf(units)), toJson(used)]);
   }
 
   /** Records that the object storage does not answer; repeated every few seconds while that is so. */

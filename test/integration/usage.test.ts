@@ -108,6 +108,20 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     expect(await total('unscheduled')).toMatchObject({ jobs: 1, podMs: 0, wastedMs: 0 });
   });
 
+  it('C37.2: what a cancelled attempt ran is added to its end, once', async () => {
+    const { id } = await claimedJob(jobs, { keyId: 'cancelled' });
+    await database.pool.query(`update jobs set claimed_at = now() - interval '9 s' where id = $1`, [id]);
+    const current = { jobId: id, attempt: 1 };
+    await jobs.noteWorkOfCancelled(current, [ran({ fetch: 1, process: 1 })]);
+    await jobs.finish(failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
+    expect(await total('cancelled')).toMatchObject({ jobs: 1, processMs: 0 });
+    await jobs.noteWorkOfCancelled({ ...current, attempt: 2 }, [ran({ fetch: 1, process: 1 })]);
+    for (let call = 0; call < 2; call += 1) await jobs.noteWorkOfCancelled(current, [ran({ fetch: 5, process: 700 })]);
+    const { podMs, ...used } = (await total('cancelled')) as UsageRow;
+    expect(used).toMatchObject({ jobs: 1, fetchMs: 5, processMs: 700, wastedMs: podMs });
+    expect(podMs).toBeCloseTo(9_000, -3);
+  });
+
   it('C37.1: an end that is rolled back counts nothing, and repeated it counts once', async () => {
     const { id } = await claimedJob(jobs, { keyId: 'repeated' });
     const units = [ran({ fetch: 0, process: 300 })];
