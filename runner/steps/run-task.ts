@@ -58,6 +58,8 @@ export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Pro
   } catch (thrown) {
     if (signal.aborted) {
       log.info({ reason: String(signal.reason) }, 'step stopped');
+      // What it has taken so far counts as usage.
+      reporter.result(null, runs);
       return exitCodes.stopped;
     }
     const error = asProblem(thrown);

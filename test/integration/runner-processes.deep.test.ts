@@ -61,12 +61,14 @@ async function encoding(env: Record<string, string> = {}): Promise<Encoding> {
 
 // Processes are found through /proc.
 describe.skipIf(process.platform !== 'linux')('a runner at work', () => {
-  it('a stopped runner ends with 143, without its tools and without an error', async () => {
+  it('C37.2: a stopped runner ends with 143, without its tools and without an error, and says what it took', async () => {
     const { rig, child, outcome } = await encoding();
     child.kill('SIGTERM');
     const { exitCode, reports } = await outcome;
     expect(exitCode).toBe(143);
-    expect(reports.filter(({ type }) => type === 'result')).toEqual([]);
+    const [result, ...more] = reports.flatMap((report) => (report.type === 'result' ? [report] : []));
+    expect([result?.error, more]).toEqual([null, []]);
+    expect(result?.steps).toMatchObject([{ step: 'process', processor_ms: expect.any(Number) as number }]);
     expect(await toolsOf(rig)).toEqual([]);
   });
 
