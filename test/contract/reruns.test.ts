@@ -174,7 +174,7 @@ describe('`POST /api/jobs/{id}/rerun`', () => {
     const { status, json } = await rerun(id, { profile: 'smal' });
     expect([status, json.errors]).toMatchObject([400, [{ pointer: '/profile', code: 'unknown_profile' }]]);
     expect(json.errors[0].detail).toContain('small');
-    for (const body of [{ priority: 1 }, { reason: 'x'.repeat(201) }, { reason: 'two\nlines' }])
+    for (const body of [{ priority: 'high' }, { reason: 'x'.repeat(201) }, { reason: 'two\nlines' }])
       expect([(await rerun(id, body)).status, JSON.stringify(body)]).toEqual([400, JSON.stringify(body)]);
     expect((await shown(id)).status).toBe('completed');
   });

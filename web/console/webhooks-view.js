@@ -80,15 +80,7 @@ function rowOf({ job_id: id, hash, url, failed_at: at, attempts, status_code: st
 }
 
 /** @type {readonly Field[]} */
-const fields = [
-  [
-    'url',
-    'Address',
-    '/url',
-    'Gets one signed event, webhook.test.',
-    { placeholder: 'https://example.com/hooks/media', type: 'url' },
-  ],
-];
+const fields = [['url', 'Address', '/url', '', { placeholder: 'https://example.com/hooks/media', type: 'url' }]];
 
 function TestCard() {
   const signal = useStopping();
@@ -113,6 +105,7 @@ function TestCard() {
   return card(
     'Try a receiver',
     { class: 'test' },
+    html`<p class="soft">The address gets one signed event, <code>webhook.test</code>.</p>`,
     html`<form ref=${form.form} class="line-form" novalidate onSubmit=${onSubmit}>
       ${fields.map((field) => form.field(field))}
       <button type="submit" class="button" disabled=${test?.status === 'pending'}>Send a test</button>
