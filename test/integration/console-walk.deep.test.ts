@@ -1,0 +1,95 @@
+import sharp from 'sharp';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { chromiumPath, keepScreenshot, openPage, phone } from '../../testing/browser.ts';
+import { dropFile, enterConsole, faultsOf, goTo, openIn, type Views } from '../../testing/console-page.ts';
+import { secrets } from '../../testing/programs.ts';
+import { onStage } from '../../testing/stage/stage.ts';
+
+// Two walks through the console of the whole service, in Chromium: a newcomer who drops a file, and a customer who has
+// a link. Every page says when the server is lost; axe looks at the page of the link on a desktop and a phone, in light
+// and dark.
+
+const desktop = { width: 1440, height: 900 };
+const looks = [desktop, phone].flatMap((size) => (['light', 'dark'] as const).map((scheme) => ({ size, scheme })));
+const encrypted = 'captioned-encrypted';
+const image = (background: string) =>
+  sharp({ create: { width: 640, height: 360, channels: 3, background } })
+    .png()
+    .toBuffer();
+let home: string;
+let views: Views;
+
+describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the console', { timeout: 300_000 }, () => {
+  beforeAll(async () => {
+    ({ url: home } = (await onStage('streams of captioned')).service);
+    const headers = { 'x-api-key': secrets.API_KEY };
+    const answer = await fetch(`${home}/api/jobs?hash=${encrypted}&limit=1`, { headers });
+    const { jobs } = (await answer.json()) as { jobs: { job_id: string }[] };
+    views = {
+      home: ['#/', '.day'],
+      media: ['#/media', '.tile img[src]'],
+      medium: [`#/media/${encrypted}`, 'reelwright-player iframe'],
+      jobs: ['#/jobs', '.sizer .row'],
+      job: [`#/jobs/${jobs[0]?.job_id}`, '.timeline'],
+      submit: ['#/new', '.to-submit'],
+      images: ['#/images', '.form'],
+      webhooks: ['#/webhooks', '.test'],
+      pools: ['#/pools', '.pool'],
+      rollouts: ['#/rollouts', '.empty, .rollouts li'],
+      'rollout-form': ['#/rollouts/new', '.form'],
+      profiles: ['#/profiles', 'tbody tr'],
+      profile: ['#/profiles/default', '.outline'],
+      'profile-check': ['#/check', '.editor'],
+    };
+  });
+
+  it('C31.20: every page says within five seconds that the server is not reached', async () => {
+    const { page } = await openPage(desktop);
+    await enterConsole(page, { url: `${home}/console/`, key: secrets.API_KEY });
+    const bar = page.locator('.unreached');
+    for (const [name, [fragment, shown]] of Object.entries(views)) {
+      await goTo(page, fragment);
+      await page.locator(shown).first().waitFor();
+      await page.route('**/*', (route) => route.abort());
+      await bar.waitFor({ state: 'visible' });
+      await keepScreenshot(page, `walk-unreached-${name}`, 'console');
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await bar.waitFor({ state: 'hidden' });
+    }
+  });
+
+  it('C31.27: a newcomer drops two files, follows one to its end, and finds both on the board', async () => {
+    const { page, errors } = await openPage(desktop);
+    await enterConsole(page, { url: `${home}/console/`, key: secrets.API_KEY });
+    await dropFile(page, { name: 'walk one.png', type: 'image/png', bytes: await image('#27496d') });
+    await dropFile(page, { name: 'walk two.png', type: 'image/png', bytes: await image('#7a3b2e') });
+    const links = page.locator('.uploads a');
+    await expect.poll(() => links.count(), { timeout: 60_000 }).toBe(2);
+    await keepScreenshot(page, 'walk-dropped', 'console');
+    await links.filter({ hasText: 'walk one.png' }).click();
+    await expect.poll(() => page.locator('.title-line .badge').innerText(), { timeout: 120_000 }).toBe('completed');
+    await page.locator('.shot img[src]').waitFor();
+    await goTo(page, '#/media?search=walk-');
+    await expect.poll(() => page.locator('.tile img[src]').count(), { timeout: 120_000 }).toBe(2);
+    await goTo(page, '#/');
+    await expect.poll(() => page.locator('.day').innerText()).toMatch(/Completed\s+\d/);
+    expect(errors).toEqual([]);
+  });
+
+  it('C31.13: a customer opens a link and watches, without an API key and without a fault of the page', async () => {
+    const { page } = await openPage(desktop);
+    await enterConsole(page, { url: `${home}/console/#/media/${encrypted}`, key: secrets.API_KEY });
+    await page.click('text=Make a link');
+    const link = await page.locator('.share-link').inputValue();
+    for (const look of looks) {
+      const other = await openIn(look, link);
+      await other.page.locator('#big-play').waitFor();
+      expect(await faultsOf(other.page)).toEqual([]);
+      await other.page.locator('#big-play').click();
+      const time = () => other.page.evaluate<number>('document.querySelector("video").currentTime');
+      await expect.poll(time).toBeGreaterThan(0.5);
+      await keepScreenshot(other.page, `walk-customer-${look.size.width}-${look.scheme}`, 'console');
+      expect((await other.requests()).flatMap(({ headers }) => headers['x-api-key'] ?? [])).toEqual([]);
+    }
+  });
+});
