@@ -128,6 +128,7 @@ describe.skipIf(chromiumPath === null)('the session of the console', () => {
           headers: await answer.request().allHeaders(),
           status: answer.status(),
         }));
+        await page.waitForURL(target);
         const isSameSite = host === 'localhost';
         expect([host, status, headers['cookie'] !== undefined]).toEqual([host, isSameSite ? 403 : 401, isSameSite]);
       }

@@ -54,7 +54,6 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     source_changed: NotRequired[bool | None]
     results_missing: NotRequired[bool]
     notice: NotRequired[ImageThumbnailJobNotice]
-    usage: NotRequired[JobUsage]
 
 
 class BatchOutcome(TypedDict):
