@@ -21,7 +21,7 @@ import { type FileServer, startFileServer } from '../../testing/file-server.ts';
 // that it shows are compared with the results of the blocks' jobs.
 
 const page = await readFile(join(import.meta.dirname, '../../docs/guides/api.md'), 'utf8');
-const blocks = [...page.matchAll(/^```sh(?: (\d+))?\n([\s\S]*?)^```$/gm)].map(([, status, script = ''], index) => ({
+const blocks = [...page.matchAll(/^```sh(?: ([\d ]+))?\n([\s\S]*?)^```$/gm)].map(([, status, script = ''], index) => ({
   name: `block ${index + 1}: ${script.trim().split('\n').at(-1)?.slice(0, 70)}`,
   index,
   status: status ?? null,
@@ -109,7 +109,10 @@ it('docs/guides/api.md has more than twenty blocks to run', () => {
 it.each(blocks.filter(({ status }) => status !== null))('docs/guides/api.md, $name answers $status', async (block) => {
   const errors = await outputOf(block.index, 'err');
   const statuses = [...errors.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
-  expect(new Set(statuses), errors + (await outputOf(block.index, 'out'))).toEqual(new Set([block.status]));
+  // One of them: a rollout that finds no media may have ended before it is paused.
+  expect(block.status?.split(' '), errors + (await outputOf(block.index, 'out'))).toContain(
+    [...new Set(statuses)].join(),
+  );
 });
 
 /** The fields of a value and the kinds of their values; of a list the kinds of its first entry. */

@@ -155,7 +155,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const long = ['submit', 'cli-long.mp4', '--key', '-t', 'video:transcode', '--hash', 'cli-all-cancelled'];
     await jsonOf(long);
     expect(await jsonOf(['cancel', '--all', '--yes', '--hash', 'cli-all-cancelled'])).toMatchObject({ cancelled: 1 });
-  }, 60_000);
+  }, 180_000);
 
   it('cancels a job, and says that it was cancelled to who waits for it', async () => {
     const job = await jsonOf([

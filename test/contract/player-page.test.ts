@@ -143,6 +143,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
   });
 
   it('the page takes posters of this service alone', async () => {
+    const unsaid = { title: '', startSec: 0, isClean: false };
     const poster = 'thumb/c2ln-_/aW1n?f=webp&w=200';
     expect(await inputOf({ hash: 'a', token: 't', ticket: 'k', embedded: '1', poster })).toEqual({
       hash: 'a',
@@ -150,6 +151,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
       ticket: 'k',
       poster: `${api.url}/${poster}`,
       isEmbedded: true,
+      ...unsaid,
     });
     for (const other of ['https://cdn.example/thumb/a/b', '/thumb/a/b', 'thumb/a', 'thumb/../a/b', 'thumb/a/b#c'])
       expect(await inputOf({ hash: 'a', embedded: 'yes', poster: other }), other).toEqual({
@@ -158,6 +160,7 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
         ticket: '',
         poster: '',
         isEmbedded: false,
+        ...unsaid,
       });
   });
 

@@ -39,6 +39,8 @@ describeStores('the job store', (c) => {
         rerunOfJobId: null,
         rerunReason: null,
         keyId: null,
+        title: null,
+        metadata: null,
         status: 'queued',
         phase: null,
         progress: 0,
