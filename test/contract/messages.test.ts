@@ -135,8 +135,8 @@ describe('messages of refused requests', () => {
     ['/stream/nothing/video/r360_h264/playlist.m3u8', 'No stream is published for nothing.'],
     ['/stream/a/index.m3u8', 'There is no such object; playback of a begins at /stream/a/master.m3u8.'],
     ['/stream/a', 'Playback begins at /stream/{hash}/master.m3u8.'],
-    ['/thumb/', 'The address of an image is /thumb/{signature}/{encoded_key}.'],
-    ['/thumb/x', 'The address of an image is /thumb/{signature}/{encoded_key}.'],
+    ['/thumb/', 'There is no image at this address; it must be /thumb/{signature}/{encoded_key}.'],
+    ['/thumb/x', 'There is no image at this address; it must be /thumb/{signature}/{encoded_key}.'],
     ['/api/key/a', 'Send Authorization: Bearer PLAYBACK_TOKEN, with a token for this media.'],
   ])('%s is answered with what to ask for', async (path, detail) => {
     expect((await api.raw(path)).json).toMatchObject({ detail });
