@@ -4,6 +4,7 @@ import { listJobs } from '#platform/postgres/job-list.ts';
 import { KeyStore } from '#platform/postgres/key-store.ts';
 import { listMedia } from '#platform/postgres/media-list.ts';
 import { OwnerStore } from '#platform/postgres/owner-store.ts';
+import { SessionStore } from '#platform/postgres/session-store.ts';
 import { idOfRow } from './many-rows.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -39,5 +40,11 @@ export function keyQueries(): Query[] {
     ],
     ['keys: the imports of a key', 51, (d) => new ImportStore(d).list({ ...page, keyId: '00000000' })],
     ['keys: one that is revoked', 0, (d) => new KeyStore(d).remove('00000000')],
+    ['keys: whether one is of the file', 0, (d) => new KeyStore(d).isOfFile('00000000')],
+    ['keys: those of a file', 0, (d) => new KeyStore(d).applyFile([key])],
+    ['sessions: those with digests', 0, (d) => new SessionStore(d).find([digest])],
+    ['sessions: a new one', 0, (d) => new SessionStore(d).insert({ sha256: digest, keyId: key.id, rights: null })],
+    ['sessions: a renewal', 1, (d) => new SessionStore(d).renew(digest)],
+    ['sessions: one that ends', 1, (d) => new SessionStore(d).remove(digest)],
   ];
 }

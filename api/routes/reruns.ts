@@ -17,7 +17,7 @@ export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencie
     '/api/jobs/:id/rerun',
     { onRequest: dependencies.guards.limited, config: { doc: docs.rerun } },
     async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-      const rerun = validated(rerunBodySchema, request.body ?? {});
+      const rerun = validated(rerunBodySchema.default({}), request.body);
       const key = apiKeyOf(request);
       if (key !== null) requireChoices(key, rerun);
       const outcome = await rerunJob(dependencies, request.params.id, {

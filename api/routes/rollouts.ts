@@ -83,7 +83,7 @@ export function addRolloutRoutes(
   for (const action of rolloutActions) {
     const config = { doc: docs.change[action] };
     app.post(`/api/rollouts/:id/${action}`, { onRequest, config }, async (request: RolloutRequest) => {
-      validated(noFieldsSchema, request.body ?? {});
+      validated(noFieldsSchema.default({}), request.body);
       const rollout = await changeRollout(rollouts, request.params.id, action);
       audit(log, request, { what: changes[action], rolloutId: rollout.id });
       return detailed(rollout);

@@ -57,7 +57,7 @@ export function addSessionRoutes(
   { guards, sessions, knownKeys, log }: SessionRouteDependencies,
 ): void {
   app.post('/api/sessions', { onRequest: guards.limitedBySession, config: { doc: docs.begin } }, (request, reply) => {
-    const { rights } = validated(sessionBodySchema, request.body ?? {});
+    const { rights } = validated(sessionBodySchema.default({}), request.body);
     const session = sessionOf(request);
     return session === null ? begin(request, reply, rights ?? null) : renew(request, reply, { session, rights });
   });
