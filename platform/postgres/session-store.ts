@@ -39,7 +39,7 @@ interface SessionRow extends ApiKey {
 }
 
 const times = `
-  expires_at as "expiresAt", ends_at as "endsAt", ceil(extract(epoch from expires_at - now()))::int as "leftSec"`;
+  expires_at as "expiresAt", ends_at as "endsAt", round(extract(epoch from expires_at - now()))::int as "leftSec"`;
 /** Sessions that have expired and go with the beginning of another one. */
 const goneMax = 100;
 
