@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { readOverview } from '#platform/postgres/overview.ts';
@@ -32,25 +33,10 @@ export function addOverviewRoute(
     const overview = await readOverview(listDatabase);
     return overviewToWire(overview, await poolQueues(listDatabase), now);
   };
-  const latest = shared(read);
-  app.get('/api/overview', { onRequest: guards.authenticated, config: { doc } }, latest);
-}
-
-/** The value that `read` gives, for all callers of the time from when it is read until it is old. */
-function shared<Value>(read: () => Promise<Value>): () => Promise<Value> {
-  let latest: { readonly value: Promise<Value>; readonly untilMs: number } | null = null;
-  return async () => {
-    if (latest !== null && performance.now() < latest.untilMs) return await latest.value;
-    // Until it is read, nobody reads again.
-    const value = read();
-    latest = { value, untilMs: Number.POSITIVE_INFINITY };
-    try {
-      const found = await value;
-      latest = { value, untilMs: performance.now() + freshMs };
-      return found;
-    } catch (error) {
-      latest = null;
-      throw error;
-    }
-  };
+  const latest = new LRUCache<'overview', z.output<typeof overviewSchema>>({
+    max: 1,
+    ttl: freshMs,
+    fetchMethod: read,
+  });
+  app.get('/api/overview', { onRequest: guards.authenticated, config: { doc } }, () => latest.fetch('overview'));
 }
