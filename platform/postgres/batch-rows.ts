@@ -2,8 +2,9 @@ import type { Job } from '#domain/jobs/job.ts';
 import { batchable, batchTypes } from '#domain/work/batchable.ts';
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
-import { keyOfRow } from './turn-rows.ts';
+import { keyOf } from './turn-rows.ts';
 
+const keyOfRow = keyOf('jobs');
 const columns = Object.entries(batchable).map(([column, value]) =>
   value === null ? `${column} is null` : `${column} = ${typeof value === 'string' ? `'${value}'` : value}`,
 );

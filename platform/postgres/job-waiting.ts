@@ -3,7 +3,7 @@ import { activeStatuses, isFinal } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import { shareOf } from '#domain/jobs/turns.ts';
 import type { Database } from './database.ts';
-import { keyOfRow, poolOfRow } from './turn-rows.ts';
+import { keyOf, poolOf } from './turn-rows.ts';
 
 interface WaitingRow {
   readonly id: string;
@@ -24,8 +24,6 @@ interface WaitingRow {
 
 const countMax = 1_000;
 
-const keyOf = (table: string) => keyOfRow.replace('key_id', `${table}.key_id`);
-const poolOf = (table: string) => poolOfRow.replace('pool', `${table}.pool`).replace('queue', `${table}.queue`);
 const waits = `other.status in ('queued', 'processing') and other.lease_owner is null and ${poolOf('other')} = ${poolOf('job')}`;
 /** Waiting jobs of the key of `job`: scans of the index jobs_turns. */
 const countOf = (condition: string) => `(select count(*)::int from (

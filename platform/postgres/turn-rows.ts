@@ -42,9 +42,11 @@ interface LookRow extends TicketRow {
   readonly measured: number | null;
 }
 
-/** The slots that a job takes, and whose turn it uses up: the expressions of the index jobs_turns. */
-export const poolOfRow = `coalesce(pool, replace(queue, ':', '-'))`;
-export const keyOfRow = `coalesce(key_id, '')`;
+/** The slots that a job takes, of a row of `table`: an expression of the index jobs_turns, as the next one. */
+export const poolOf = (table: string) => `coalesce(${table}.pool, replace(${table}.queue, ':', '-'))`;
+/** Whose turn a job uses up. */
+export const keyOf = (table: string) => `coalesce(${table}.key_id, '')`;
+const [poolOfRow, keyOfRow] = [poolOf('jobs'), keyOf('jobs')];
 
 /** What may begin now. */
 const mayBegin = `status in ('queued', 'processing') and lease_owner is null
