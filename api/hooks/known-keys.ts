@@ -1,5 +1,5 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { type ApiKey, configuredKey, digestOfKey, isDigestOfOne, isNamedKey } from '#domain/keys/api-key.ts';
+import { type ApiKey, configuredKey, digestOfKey, isDigestOfOne, isNamedKey, keyIdOf } from '#domain/keys/api-key.ts';
 import { isSessionSecret, rightsOfSession } from '#domain/keys/session.ts';
 import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { KeyStore } from '#platform/postgres/key-store.ts';
@@ -33,11 +33,14 @@ interface KnownKeysDependencies {
  */
 export class KnownKeys {
   readonly #dependencies: KnownKeysDependencies;
+  /** The digests of the keys of the configuration. */
+  readonly #configured: readonly Buffer[];
   readonly #keys: RememberedLookups<ApiKey>;
   readonly #sessions: RememberedLookups<OpenSession>;
 
   constructor(dependencies: KnownKeysDependencies) {
     this.#dependencies = dependencies;
+    this.#configured = dependencies.apiKeys.map(digestOfKey);
     const now = dependencies.now ?? (() => performance.now());
     this.#keys = new RememberedLookups({ find: (digests) => this.#findKeys(digests), now });
     this.#sessions = new RememberedLookups({ find: (digests) => this.#findSessions(digests), now });
@@ -50,7 +53,7 @@ export class KnownKeys {
    */
   async find(given: string): Promise<ApiKey | null> {
     const digest = digestOfKey(given);
-    if (isDigestOfOne(this.#dependencies.apiKeys, digest)) return configuredKey(digest);
+    if (isDigestOfOne(this.#configured, digest)) return configuredKey(digest);
     return isNamedKey(given) ? await orBusy(this.#keys.find(digest)) : null;
   }
 
@@ -88,14 +91,13 @@ export class KnownKeys {
 
   /** Null for a session of a key that is no longer in the configuration. */
   #openSession({ sha256, keyId, rights, named }: FoundSession): OpenSession | null {
-    const { key, sha256: keySha256 } = named ?? this.#configured(keyId) ?? {};
+    const { key, sha256: keySha256 } = named ?? this.#configuredWith(keyId) ?? {};
     if (key === undefined || keySha256 === undefined) return null;
     return { sha256, keySha256, key: { ...key, rights: rightsOfSession(key.rights, rights) } };
   }
 
-  #configured(keyId: string): Pick<NonNullable<FoundSession['named']>, 'key' | 'sha256'> | null {
-    const all = this.#dependencies.apiKeys.map((text) => digestOfKey(text));
-    const sha256 = all.find((digest) => configuredKey(digest).id === keyId);
+  #configuredWith(keyId: string): Pick<NonNullable<FoundSession['named']>, 'key' | 'sha256'> | null {
+    const sha256 = this.#configured.find((digest) => keyIdOf(digest) === keyId);
     return sha256 === undefined ? null : { key: configuredKey(sha256), sha256 };
   }
 

@@ -77,11 +77,12 @@ export async function addBucketEventRoutes(app: FastifyInstance, dependencies: E
 
 function addRoute(app: FastifyInstance, dependencies: EventRouteDependencies): void {
   const { config, guards, log, database } = dependencies;
-  const { eventRules: rules, eventsTokens, source } = config;
+  const { eventRules: rules, source } = config;
+  const tokens = config.eventsTokens.map(digestOfKey);
   const bucketEvents = new BucketEventStore(database);
   const sourceBucket = source.s3 === undefined ? null : source.bucket;
   const senderOf = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-    if (hasToken(request, eventsTokens)) return 'token';
+    if (hasToken(request, tokens)) return 'token';
     try {
       await guards.authenticated(request, reply);
       return apiKeyBucket(request);
@@ -123,8 +124,8 @@ const refusal =
   'Send one of the API keys of this service in the header X-API-Key, or EVENTS_TOKEN in Authorization, as Bearer or as ' +
   'the password of Basic; it is missing or another one.';
 
-/** Whether `Authorization` has one of the tokens: as `Bearer`, or as the password of `Basic`, which is all SNS has. */
-function hasToken(request: FastifyRequest, tokens: readonly string[]): boolean {
+/** Whether `Authorization` has one of the tokens, by their digests: as `Bearer`, or as the password of `Basic`, which is all SNS has. */
+function hasToken(request: FastifyRequest, tokens: readonly Buffer[]): boolean {
   const [, scheme = '', given = ''] = /^(Bearer|Basic) (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (given === '') return false;
   if (scheme.toLowerCase() === 'bearer') return isDigestOfOne(tokens, digestOfKey(given));

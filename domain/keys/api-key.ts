@@ -51,10 +51,10 @@ export function keyIdOf(digest: Buffer): string {
   return digest.toString('hex').slice(0, 8);
 }
 
-/** Whether `digest` is the one of a secret; each is compared, in constant time. */
-export function isDigestOfOne(secrets: readonly string[], digest: Buffer): boolean {
+/** Whether `digest` is one of those of secrets; each is compared, in constant time. */
+export function isDigestOfOne(digests: readonly Buffer[], digest: Buffer): boolean {
   let isKnown = false;
-  for (const secret of secrets) isKnown = timingSafeEqual(digestOfKey(secret), digest) || isKnown;
+  for (const each of digests) isKnown = timingSafeEqual(each, digest) || isKnown;
   return isKnown;
 }
 
