@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { videoRoot } from '#domain/media/object-keys.ts';
-import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
+import { endPrograms } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { type Nginx, type ProxyForm, startOrigin, startProxy } from '../load/nginx.ts';
 import { load, type Outcome } from '../load/wrk.ts';
+import { startDeliveryServer } from '../support/delivery-server.ts';
 import {
   bucket,
   certificateFile,
@@ -86,20 +87,15 @@ async function startTargets(folder: string, scheme: Scheme, stops: (() => Promis
   const path = `/${bucket}/${dirname(videoRoot(mediaHash))}/`;
   const proxy = (form: ProxyForm) => started(startProxy(nginx, { origin: origin.url, path, form }));
   return {
-    ours: await startProgram({ args: ['--mode=server'], env: ourEnvironment(origin.url, certificateFile(folder)) }),
+    ours: await startDeliveryServer(folder, deliveryVariables(origin.url, certificateFile(folder))),
     buffered: await proxy('buffered'),
     unbuffered: await proxy('unbuffered'),
     cached: await proxy('cached'),
   };
 }
 
-function ourEnvironment(endpoint: string, trustedCertificate: string): Record<string, string> {
+function deliveryVariables(endpoint: string, trustedCertificate: string): Record<string, string> {
   return {
-    ...secrets,
-    SERVER_SURFACES: 'delivery',
-    // Streams need no database, and there is none.
-    DATABASE_URL: 'postgres://bench@127.0.0.1:1/none',
-    LOG_LEVEL: 'warn',
     MEDIA_BUCKET: bucket,
     MEDIA_S3_ENDPOINT: endpoint,
     MEDIA_S3_ACCESS_KEY_ID: 'bench',
