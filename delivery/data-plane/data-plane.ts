@@ -19,10 +19,13 @@ import { WriteTurns } from './write-turns.ts';
 export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
 
 /**
- * Of a turn of the event loop: about two milliseconds of the kernel's copying, and half of one. Each write of a range
- * leads to a read, which costs more.
+ * A turn of the event loop copies for about two milliseconds, and for four as it reads; for ranges half of one. Each
+ * write of a range leads to a read, which costs more.
  */
-const turnBytes = { shared: 8 * 1024 * 1024, range: 2 * 1024 * 1024 } as const;
+const turns = {
+  shared: { turnBytes: 8 * 1024 * 1024, freshBytes: 32 * 1024 * 1024 },
+  range: { turnBytes: 2 * 1024 * 1024 },
+} as const;
 
 interface DataPlaneOptions {
   readonly store: ObjectStore;
@@ -46,8 +49,8 @@ interface DataPlaneOptions {
 export class DataPlane {
   readonly media: MediaReader;
   readonly #options: DataPlaneOptions;
-  readonly #writes = new WriteTurns(turnBytes.shared);
-  readonly #rangeWrites = new WriteTurns(turnBytes.range);
+  readonly #writes = new WriteTurns(turns.shared);
+  readonly #rangeWrites = new WriteTurns(turns.range);
 
   constructor(options: DataPlaneOptions) {
     const { store, fastPaths, ...rest } = options;

@@ -48,17 +48,20 @@ class ReadSender {
     this.#response = response;
     this.#info = read.info;
     this.#sending = sending;
-    this.#cursor = read.join(sending, () => this.pump());
+    this.#cursor = read.join(sending, () => this.pump(true));
     response.once('close', () => this.#stop());
   }
 
-  pump(): void {
+  pump(isFresh = false): void {
     if (this.#hasEnded || this.#isWaiting || this.#underWay.length > 0) return;
     this.#isWaiting = true;
-    this.#sending.writes.run(() => {
+    const { writes } = this.#sending;
+    const write = () => {
       this.#isWaiting = false;
       return this.#hasEnded ? 0 : this.#write();
-    });
+    };
+    if (isFresh) writes.runFresh(write);
+    else writes.run(write);
   }
 
   /** Returns the bytes that were written. */
