@@ -34,12 +34,17 @@ export class Delivery {
   async #repeat(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      for (const { hash, isDeleted } of await this.#store.changed(100_000)) {
-        if (isDeleted) this.#deleted.add(hash);
-        else this.#deleted.delete(hash);
-      }
-      this.#reads += 1;
+      // A database that does not answer in time is asked again: an answer goes back further than it takes.
+      await this.#read().catch(() => undefined);
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }
+  }
+
+  async #read(): Promise<void> {
+    for (const { hash, isDeleted } of await this.#store.changed(100_000)) {
+      if (isDeleted) this.#deleted.add(hash);
+      else this.#deleted.delete(hash);
+    }
+    this.#reads += 1;
   }
 }
