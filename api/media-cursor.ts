@@ -11,6 +11,7 @@ const values = {
   bytes: z.string().regex(/^\d{1,18}$/),
   prefix: z.literal(''),
   search: z.literal(''),
+  metadata: z.literal(''),
 } as const satisfies Record<MediaFilter['by'], z.ZodType<string>>;
 
 /** The cursor of the page after a media. */

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import type { ApiKey } from '#domain/keys/api-key.ts';
-import { includesRight } from '#domain/keys/rights.ts';
+import { includesRight, type Right } from '#domain/keys/rights.ts';
 import type { OwnerStore } from '#platform/postgres/owner-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { apiKeyBucket, checkApiKey, findCredential, sessionOf } from './api-key.ts';
+import { apiKeyBucket, apiKeyOf, checkApiKey, findCredential, sessionOf } from './api-key.ts';
 import type { KnownKeys } from './known-keys.ts';
 import { requireSubject } from './subjects.ts';
 
@@ -53,7 +53,7 @@ interface GuardDependencies extends Pick<ApiDependencies, 'config'> {
 export function apiGuards({ config, limiter, knownKeys, owners }: GuardDependencies): Guards {
   const authenticated: Guard = async (request, reply) => {
     const { key } = await checkApiKey(request, reply, knownKeys);
-    requireRight(request, key);
+    requireRightOfRoute(request, key);
     await requireSubject(request, key, owners);
   };
   const limitedBy =
@@ -84,14 +84,28 @@ export function apiGuards({ config, limiter, knownKeys, owners }: GuardDependenc
  * @throws KnownProblem `forbidden` when the key or session lacks the right that the route needs, or the route is not for
  * sessions
  */
-function requireRight(request: FastifyRequest, key: ApiKey): void {
+function requireRightOfRoute(request: FastifyRequest, key: ApiKey): void {
   const { doc } = request.routeOptions.config;
   // A route without a right is open to nobody.
-  const { right, isForKeysAlone } = doc?.credential === 'api_key' ? doc : { right: 'admin' as const };
-  const isSession = sessionOf(request) !== null;
-  if (isForKeysAlone === true && isSession)
+  const { right, partRight, isForKeysAlone } = doc?.credential === 'api_key' ? doc : { right: 'admin' as const };
+  if (isForKeysAlone === true && sessionOf(request) !== null)
     throw new KnownProblem('forbidden', 'A session may not do this; send X-API-Key, from a program and not a page.');
   if (right === 'any' || includesRight(key.rights, right)) return;
-  const holder = isSession ? `This session of the API key ${key.name}` : `The API key ${key.name}`;
-  throw new KnownProblem('forbidden', `${holder} lacks the right ${right}, which this address needs.`);
+  if (partRight === undefined || !includesRight(key.rights, partRight)) throw lackOf(request, key, right);
+}
+
+/**
+ * Refuses a part of an operation to a key that was let in by `partRight`.
+ *
+ * @param needing what needs the right, for the answer
+ * @throws KnownProblem `forbidden`
+ */
+export function requireRight(request: FastifyRequest, right: Right, needing: string): void {
+  const key = apiKeyOf(request);
+  if (key !== null && !includesRight(key.rights, right)) throw lackOf(request, key, right, needing);
+}
+
+function lackOf(request: FastifyRequest, { name }: ApiKey, right: Right, needing = 'this address'): KnownProblem {
+  const holder = sessionOf(request) === null ? `The API key ${name}` : `This session of the API key ${name}`;
+  return new KnownProblem('forbidden', `${holder} lacks the right ${right}, which ${needing} needs.`);
 }

@@ -70,8 +70,11 @@ function operationOf(path: string, doc: RouteDoc, schemas: Components): Json {
 /** OpenAPI names roles in the place of scopes: the right of the API key or session. */
 function securityOf(doc: RouteDoc): Json[] {
   if (doc.credential === 'api_key') {
-    const roles = doc.right === 'any' ? [] : [doc.right];
-    return [{ api_key: roles }, ...(doc.isForKeysAlone === true ? [] : [{ session: roles }])];
+    const alternatives = [doc.right, ...(doc.partRight === undefined ? [] : [doc.partRight])];
+    return alternatives.flatMap((right) => {
+      const roles = right === 'any' ? [] : [right];
+      return [{ api_key: roles }, ...(doc.isForKeysAlone === true ? [] : [{ session: roles }])];
+    });
   }
   return doc.credential === 'none' ? [] : [{ [doc.credential]: [] }];
 }

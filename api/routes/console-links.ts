@@ -50,7 +50,7 @@ const consoleLinksSchema = z
         ticket: z
           .string()
           .nullable()
-          .describe('The ticket of a stream that plays by tickets alone, valid as long; null for an open one.')
+          .describe('The ticket of a signed stream, valid as long; null for an open one.')
           .meta({ examples: [null] }),
         expires_at: time.describe('Until when it is valid.'),
       })

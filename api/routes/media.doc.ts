@@ -21,7 +21,7 @@ export const list: RouteDoc = {
   subject: 'own',
   summary: 'List media, newest first',
   description:
-    'One of `q`, `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.',
+    'One of `q`, `metadata`, `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `prefix` goes with `metadata`, and `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.',
   query: mediaListQuerySchema,
   answers: { 200: { description: 'One page.', schemas: [mediaListSchema] } },
   problems: ['invalid_request', 'busy'],
@@ -55,10 +55,11 @@ export const change: RouteDoc = {
   ...shared,
   operationId: 'changeMedia',
   right: 'delete',
+  partRight: 'submit',
   subject: 'media',
   summary: 'Set expiry, hold, title or metadata of a media, or how it plays',
   description:
-    'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it. `title` and `metadata` replace what there is; null removes it.',
+    'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it. `title` and `metadata` replace what there is, and null removes it; for these two the right `submit` suffices.',
   body: { schema: changeBodySchema, isRequired: true, example: { expires_at: '2027-01-31T00:00:00Z' } },
   answers: { 200: { description: 'The media.', schemas: [mediaSchema] } },
   problems: ['not_found', 'conflict'],

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import { mediaFolders } from '#domain/library/deletion.ts';
-import { searchQuery } from '#domain/media/description.ts';
+import { metadataOfPairs, searchQuery } from '#domain/media/description.ts';
 import {
   currentRevisionSchema,
   mediaChangeSchema,
@@ -18,7 +18,7 @@ import type { Purge } from '#platform/postgres/purge-events.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyId, apiKeyOf } from '../hooks/api-key.ts';
-import type { Guards } from '../hooks/guards.ts';
+import { type Guards, requireRight } from '../hooks/guards.ts';
 import { readMediaCursor, writeMediaCursor } from '../media-cursor.ts';
 import { validated } from '../validated.ts';
 import { deletionToWire, listedMediaToWire, mediaToWire } from '../wire/media.ts';
@@ -49,6 +49,8 @@ export function addMediaRoutes(app: FastifyInstance, dependencies: MediaRouteDep
     const hash = hashOf(request);
     const change = validated(mediaChangeSchema, request.body);
     const { expires_at: expiresAt, legal_hold: legalHold, playback, title, metadata } = change;
+    const other = Object.keys(change).find((name) => name !== 'title' && name !== 'metadata');
+    if (other !== undefined) requireRight(request, 'delete', other);
     const isKnown = await library.change(hash, {
       ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(legalHold === undefined ? {} : { legalHold }),
@@ -154,15 +156,31 @@ async function list(
 
 type GivenFilters = Omit<ReturnType<typeof mediaListQuerySchema.parse>, 'cursor' | 'limit'>;
 
+const filterNames = [
+  'q',
+  'metadata',
+  'prefix',
+  'expires_before',
+  'bytes_min',
+  'created_after',
+  'created_before',
+] as const;
+/** Filters that one index serves together. */
+const combinable: readonly (readonly string[])[] = [
+  ['created_after', 'created_before'],
+  ['metadata', 'prefix'],
+];
+
 /** @throws KnownProblem `invalid_request` for filters of which no index serves both */
 function filterOf(given: GivenFilters): MediaFilter {
-  const names = (['q', 'prefix', 'expires_before', 'bytes_min', 'created_after', 'created_before'] as const).filter(
-    (name) => given[name] !== undefined,
-  );
+  const names = filterNames.filter((name) => given[name] !== undefined);
   const [first] = names;
-  const isByAge = names.every((name) => name.startsWith('created_'));
-  if (!isByAge && names.length > 1) throw new KnownProblem('invalid_request', undefined, { faults: together(names) });
+  const areCombinable = combinable.some((together) => names.every((name) => together.includes(name)));
+  if (names.length > 1 && !areCombinable)
+    throw new KnownProblem('invalid_request', undefined, { faults: together(names) });
   if (given.q !== undefined) return searchOf(given.q);
+  if (given.metadata !== undefined)
+    return { by: 'metadata', metadata: metadataOfPairs(given.metadata), prefix: given.prefix ?? '' };
   if (given.prefix !== undefined) return { by: 'prefix', prefix: given.prefix };
   if (given.bytes_min !== undefined) return { by: 'bytes', bytesMin: given.bytes_min };
   if (first === 'expires_before') return { by: 'expiry', expiresBefore: new Date(given.expires_before ?? '') };

@@ -139,7 +139,7 @@ export const mediaSchema = listedMediaSchema
       })
       .nullable()
       .describe('Where it plays, in a signed media with `{ticket}` in place of a ticket; null without a stream.'),
-    playback_mode: z.enum(playbackModes).describe('Whether `/stream` plays it, or `/s` by tickets alone.'),
+    playback_mode: z.enum(playbackModes).describe('Whether `/stream` plays it, or `/s` with a ticket.'),
     playback_generation: count.describe('Tickets of a lower one are withdrawn.').meta({ examples: [0] }),
     revisions: z.array(revisionSchema).describe('Its revisions with a stream, of the newest 50 outputs.'),
     images: z

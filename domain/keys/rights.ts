@@ -1,6 +1,7 @@
 /**
- * What an API key may do. `delete` also changes the expiry and the hold of a media, `publish` what is played of it, and
- * rollouts; `admin` is every right, and alone makes and revokes keys.
+ * What an API key may do. `submit` also changes the title and the metadata of a media, `delete` everything else that
+ * `PATCH` sets, such as its expiry, `publish` what is played of it, and rollouts. `admin` is every right, and the only
+ * one that makes and revokes keys.
  */
 export const rights = ['read', 'submit', 'upload', 'import', 'delete', 'publish', 'admin'] as const;
 export type Right = (typeof rights)[number];

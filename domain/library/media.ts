@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
 import { playbackModes } from '../media/playback.ts';
-import { metadataSchema, titleCharactersMax, titleSchema } from '../media/description.ts';
+import { metadataPairsSchema, metadataSchema, titleCharactersMax, titleSchema } from '../media/description.ts';
 
 /** The record of a media itself; everything else follows from its jobs. */
 export interface Media {
@@ -86,6 +86,11 @@ export const mediaListQuerySchema = z.strictObject({
     .optional()
     .describe(
       'Only media whose title has words that begin with the words of this, without case and accents, or whose hash begins with it; in the order of hashes.',
+    ),
+  metadata: metadataPairsSchema
+    .optional()
+    .describe(
+      'Only media whose metadata has this string, as `NAME=TEXT`; repeated up to three times, all of them. In the order of hashes; `prefix` goes with it.',
     ),
   limit,
   cursor: cursor(512),

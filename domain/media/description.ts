@@ -27,17 +27,17 @@ export function firstCharacters(text: string, count: number): string {
   return new RegExp(`^.{0,${count}}`, 'su').exec(text)?.[0] ?? '';
 }
 
+const nameSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'must be 1–64 of A–Z, a–z, 0–9, ".", "_" and "-", and begin with a letter or digit',
+  );
+const lineSchema = z.string().refine(isOneLine, 'must be a line of well-formed Unicode, without control characters');
+
 /** Strings by name, which the service stores and gives back. */
 export const metadataSchema = z
-  .record(
-    z
-      .string()
-      .regex(
-        /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-        'must be 1–64 of A–Z, a–z, 0–9, ".", "_" and "-", and begin with a letter or digit',
-      ),
-    z.string().refine(isOneLine, 'must be a line of well-formed Unicode, without control characters'),
-  )
+  .record(nameSchema, lineSchema)
   .refine(
     (metadata) => Object.keys(metadata).length <= metadataStringsMax,
     `must have at most ${metadataStringsMax} strings`,
@@ -48,7 +48,42 @@ export const metadataSchema = z
   )
   .meta({ maxProperties: metadataStringsMax, examples: [{ customer: '42' }] });
 
-type Metadata = Readonly<Record<string, string>>;
+export type Metadata = Readonly<Record<string, string>>;
+
+/** Pairs that a list is filtered by. */
+const pairsMax = 3;
+
+/** `NAME=TEXT`, once or several times: what the metadata of a media has to contain. */
+export const metadataPairsSchema = z
+  .preprocess(
+    (given) => (typeof given === 'string' ? [given] : given),
+    z
+      .array(
+        z
+          .string()
+          .max(metadataBytesMax)
+          .refine((pair) => pair.includes('='), 'must be NAME=TEXT')
+          .refine((pair) => nameSchema.safeParse(pairOf(pair)[0]).success, 'must begin with the name of a string')
+          .pipe(lineSchema),
+      )
+      .min(1)
+      .max(pairsMax)
+      .refine(
+        (pairs) => new Set(pairs.map((pair) => pairOf(pair)[0])).size === pairs.length,
+        'must have each name once',
+      ),
+  )
+  .meta({ examples: [['customer=42']] });
+
+function pairOf(pair: string): readonly [string, string] {
+  const end = pair.indexOf('=');
+  return [pair.slice(0, end), pair.slice(end + 1)];
+}
+
+/** The strings that pairs `NAME=TEXT` say. */
+export function metadataOfPairs(pairs: readonly string[]): Metadata {
+  return Object.fromEntries(pairs.map(pairOf));
+}
 
 /** The title and the metadata of a media or a job; null: none. */
 export interface Description {

@@ -51,6 +51,8 @@ type Access =
       readonly credential: 'api_key';
       /** `any`: of whatever rights. */
       readonly right: Right | 'any';
+      /** Suffices for a part of the operation; what it does not suffice for the handler refuses (`requireRight`). */
+      readonly partRight?: Right;
       readonly subject: Subject;
       /** Browser sessions of a key with this right may not call it. */
       readonly isForKeysAlone?: boolean;

@@ -1,4 +1,4 @@
-import type { Description } from '#domain/media/description.ts';
+import type { Description, Metadata } from '#domain/media/description.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
 import { afterEveryHash, hashRange } from './hash-range.ts';
@@ -12,7 +12,9 @@ export type MediaFilter =
   | { readonly by: 'expiry'; readonly expiresBefore: Date }
   | { readonly by: 'bytes'; readonly bytesMin: number }
   /** `words`: a tsquery of the words of the title; `prefix`: the beginning of the hash. One of them suffices; null: none. */
-  | { readonly by: 'search'; readonly words: string | null; readonly prefix: string | null };
+  | { readonly by: 'search'; readonly words: string | null; readonly prefix: string | null }
+  /** Media whose metadata has all of these strings, and whose hash begins with `prefix`. */
+  | { readonly by: 'metadata'; readonly metadata: Metadata; readonly prefix: string };
 
 /** The last media of the page before: the value that orders the list, and its hash. */
 export interface MediaCursor {
@@ -39,7 +41,7 @@ const order = {
   expiry: `expires_at is not null and (expires_at, hash) > ($2::timestamptz, $3) and expires_at < $4::timestamptz
     order by expires_at, hash`,
   bytes: `(bytes, hash) < ($2::bigint, $3) and bytes >= $4::bigint order by bytes desc, hash desc`,
-} as const satisfies Record<Exclude<MediaFilter['by'], 'search'>, string>;
+} as const satisfies Record<Exclude<MediaFilter['by'], 'search' | 'metadata'>, string>;
 /** The same of the page: a join has no order. */
 const shownOrder = {
   age: 'page.created_at desc, page.hash desc',
@@ -47,6 +49,7 @@ const shownOrder = {
   expiry: 'page.expires_at, page.hash',
   bytes: 'page.bytes desc, page.hash desc',
   search: 'page.hash collate "C"',
+  metadata: 'page.hash collate "C"',
 } as const satisfies Record<MediaFilter['by'], string>;
 const belowPrefix = `hash collate "C" >= $5 and hash collate "C" < $6 and `;
 // In the order of hashes, since each of both has an index in it: for a word that many titles have, the planner reads on
@@ -63,11 +66,25 @@ const searched = (condition: string) => `
         and hash collate "C" < $4 || '${afterEveryHash}'
       order by hash collate "C" limit $1)
   ) as found (found_hash) join media on media.hash collate "C" = found_hash order by found_hash limit $1`;
+// By the statistics of its index the planner reads in the order of hashes until the page is full where many media have
+// the strings, and sorts what the index names where few have them.
+const described = (condition: string) => `
+  select ${mediaColumns} from (
+    select hash from descriptions
+    where ${condition}metadata::jsonb @> $2::jsonb and hash > $3 and hash >= $4 and hash < $4 || '${afterEveryHash}'
+      and exists (select from media where media.hash collate "C" = descriptions.hash)
+    order by hash limit $1
+  ) as found (found_hash) join media on media.hash collate "C" = found_hash order by found_hash`;
+function pageOf(by: MediaFilter['by'], condition: string): string {
+  if (by === 'search') return searched(condition);
+  if (by === 'metadata') return described(condition);
+  return `select ${mediaColumns} from media where ${condition}${order[by]} limit $1`;
+}
 const statementOf = (by: MediaFilter['by'], condition: string) => `
   select page.*, title, metadata, exists (
     select from media_deletions where media_deletions.hash = page.hash and lifted_at is null
   ) as is_deleting
-  from (${by === 'search' ? searched(condition) : `select ${mediaColumns} from media where ${condition}${order[by]} limit $1`}) as page
+  from (${pageOf(by, condition)}) as page
   left join descriptions on descriptions.hash = page.hash collate "C"
   order by ${shownOrder[by]}`;
 
@@ -99,6 +116,7 @@ function boundsOf(filter: MediaFilter, after: MediaCursor | null): readonly unkn
     return [after?.value ?? filter.createdBefore ?? 'infinity', after?.hash ?? '', filter.createdAfter];
   if (filter.by === 'prefix') return [filter.prefix, after?.hash ?? '', `${filter.prefix}${afterEveryHash}`];
   if (filter.by === 'search') return [filter.words, after?.hash ?? '', filter.prefix];
+  if (filter.by === 'metadata') return [JSON.stringify(filter.metadata), after?.hash ?? '', filter.prefix];
   if (filter.by === 'expiry') return [after?.value ?? '-infinity', after?.hash ?? '', filter.expiresBefore];
   return [after?.value ?? String(2n ** 63n - 1n), after?.hash ?? afterEveryHash, filter.bytesMin];
 }
@@ -106,6 +124,6 @@ function boundsOf(filter: MediaFilter, after: MediaCursor | null): readonly unkn
 /** The value by which a media is ordered in the list, for the cursor of the page after it. */
 export function orderValueOf(media: Media, by: MediaFilter['by']): string {
   if (by === 'bytes') return String(media.bytes);
-  if (by === 'prefix' || by === 'search') return '';
+  if (by === 'prefix' || by === 'search' || by === 'metadata') return '';
   return (by === 'expiry' ? media.expiresAt : media.createdAt)?.toISOString() ?? '';
 }

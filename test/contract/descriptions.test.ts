@@ -4,6 +4,7 @@ import { searchQuery } from '#domain/media/description.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { listMedia } from '#platform/postgres/media-list.ts';
 import { mediaDeletionTask } from '../../controller/upkeep/media-deletion.ts';
+import { makeKey } from '../../testing/named-keys.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { thumbnailResults } from './results.ts';
 
@@ -23,10 +24,10 @@ const saidOf = async (hash: string) => {
   const { title, metadata } = await mediaOf(hash);
   return { title, metadata };
 };
-const patch = (hash: string, body: object) =>
+const patch = (hash: string, body: object, more: Readonly<Record<string, string>> = {}) =>
   api.call(`/api/media/${hash}`, {
     method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...more },
     body: JSON.stringify(body),
   });
 /** So that the job is no equal one. */
@@ -148,6 +149,29 @@ describe('PATCH /api/media/{hash}', () => {
     expect((await patch(newHash(), { title: 'x' })).status).toBe(404);
   });
 
+  it('C38.25: a key with the right submit sets title and metadata, and nothing else', async () => {
+    const hash = newHash();
+    await api.submit(thumbnail(hash), headers);
+    const answerTo = async (right: 'submit' | 'delete' | 'read', body: object) => {
+      const { text } = await makeKey(api.d.database, { name: `${right}-${randomUUID()}`, rights: [right] });
+      const { status, json } = await patch(hash, body, { 'x-api-key': text });
+      return [status, json.detail];
+    };
+    expect(await answerTo('submit', { title: 'By a submitter' })).toEqual([200, undefined]);
+    expect(await answerTo('submit', { metadata: { only: 'this' } })).toEqual([200, undefined]);
+    expect(await saidOf(hash)).toEqual({ title: 'By a submitter', metadata: { only: 'this' } });
+    for (const body of [{ expires_at: null }, { legal_hold: true }, { playback: 'signed' }]) {
+      const [name = ''] = Object.keys(body);
+      expect(await answerTo('submit', { title: 'Not this', ...body })).toEqual([
+        403,
+        expect.stringContaining(`lacks the right delete, which ${name} needs.`),
+      ]);
+    }
+    expect(await saidOf(hash)).toMatchObject({ title: 'By a submitter' });
+    expect(await answerTo('read', { title: 'x' })).toEqual([403, expect.stringContaining('lacks the right delete')]);
+    expect(await answerTo('delete', { title: 'Both', legal_hold: false })).toEqual([200, undefined]);
+  });
+
   it('C38.7: of a submission and a change at once the later one holds, whichever is written first', async () => {
     const hash = newHash();
     const { json } = await api.submit(thumbnail(hash), { 'x-title': 'First' });
@@ -226,6 +250,55 @@ describe('GET /api/media?q=', () => {
   it('C38.9: a new title is found, and the one before is not', async () => {
     await patch('q-2', { title: 'Renamed' });
     expect([await found('renamed'), await found('zoe')]).toEqual([['q-2'], ['q-1']]);
+  });
+});
+
+describe('GET /api/media?metadata=', () => {
+  const listed = async (query: string) => {
+    const { status, json } = await api.call(`/api/media?${query}`);
+    return status === 200
+      ? (json.media as { hash: string }[]).map(({ hash }) => hash)
+      : [status, json.errors?.[0]?.pointer, json.errors?.[0]?.code];
+  };
+  const said = async (hash: string, pairs: string) => {
+    const { json } = await api.submit(thumbnail(hash), { 'x-metadata': pairs });
+    await api.complete(json.job_id, thumbnailResults);
+  };
+  beforeAll(async () => {
+    await said('k-1', 'owner=7&place=S%C3%A3o+Lu%C3%ADs&kind=a%3Db');
+    await said('k-2', 'owner=7&place=Porto');
+    await said('l-3', 'owner=7');
+    await said('l-4', 'owner=77');
+    // Nothing is made of it yet.
+    await api.submit(thumbnail('k-5'), { 'x-metadata': 'owner=7' });
+  });
+
+  it.each([
+    ['metadata=owner=7', ['k-1', 'k-2', 'l-3']],
+    ['metadata=owner%3D7&prefix=k-', ['k-1', 'k-2']],
+    ['metadata=owner=7&metadata=place=Porto', ['k-2']],
+    ['metadata=place=S%C3%A3o+Lu%C3%ADs', ['k-1']],
+    ['metadata=kind=a=b', ['k-1']],
+    ['metadata=owner=', []],
+    ['metadata=absent=7', []],
+    ['metadata=owner', [400, '/metadata/0', 'invalid_value']],
+    ['metadata=a%00b=1', [400, '/metadata/0', 'invalid_value']],
+    ['metadata=a=%00', [400, '/metadata/0', 'invalid_value']],
+    ['metadata=a=1&metadata=a=2', [400, '/metadata', 'invalid_value']],
+    ['metadata=a=1&metadata=b=1&metadata=c=1&metadata=d=1', [400, '/metadata', 'too_big']],
+    ['metadata=owner=7&q=x', [400, '/metadata', 'not_combinable']],
+    ['metadata=owner=7&bytes_min=1', [400, '/bytes_min', 'not_combinable']],
+  ])('C38.26: "%s" finds media by strings of their metadata', async (query, found) => {
+    expect(await listed(query)).toEqual(found);
+  });
+
+  it('C38.26: its pages have each media once, and a key with a prefix finds its own media', async () => {
+    const first = await api.call('/api/media?metadata=owner=7&limit=2');
+    expect(first.json.media.map(({ hash }: { hash: string }) => hash)).toEqual(['k-1', 'k-2']);
+    expect(await listed(`metadata=owner=7&limit=2&cursor=${first.json.next_cursor}`)).toEqual(['l-3']);
+    const { text } = await makeKey(api.d.database, { name: 'of-l', rights: ['read'], hashPrefix: 'l-' });
+    const own = await api.call('/api/media?metadata=owner=7', { headers: { 'x-api-key': text } });
+    expect(own.json.media.map(({ hash }: { hash: string }) => hash)).toEqual(['l-3']);
   });
 });
 

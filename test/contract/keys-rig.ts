@@ -26,8 +26,8 @@ export async function startWholeApi(replaced: { readonly log?: Logger } = {}): P
 export interface Operation {
   readonly method: string;
   readonly path: string;
-  /** Absent: a key of whatever rights. */
-  readonly right: Right | undefined;
+  /** Each opens it, perhaps for a part of it only; undefined: a key of whatever rights. */
+  readonly rights: readonly (Right | undefined)[];
   readonly isForSessions: boolean;
   readonly example: unknown;
 }
@@ -41,11 +41,11 @@ export async function operationsOf(api: ApiUnderTest): Promise<Operation[]> {
   const { paths } = (await api.raw('/openapi.json')).json as { paths: Record<string, Record<string, Documented>> };
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { security, requestBody }]) => {
-      const given = security[0]?.['api_key'];
-      if (given === undefined) return [];
+      const given = security.flatMap((scheme) => (scheme['api_key'] === undefined ? [] : [scheme['api_key'][0]]));
+      if (given.length === 0) return [];
       const example = requestBody?.content['application/json'].example;
       const isForSessions = security.some((scheme) => 'session' in scheme);
-      return [{ method: method.toUpperCase(), path, right: given[0], isForSessions, example }];
+      return [{ method: method.toUpperCase(), path, rights: given, isForSessions, example }];
     }),
   );
 }

@@ -132,7 +132,7 @@ withPostgres.each(backlogs)('plans of queries, $unfinished jobs unfinished', { t
   });
 });
 
-withPostgres('the plan of a search of titles', { timeout: 300_000 }, () => {
+withPostgres('the plan of a search of titles and metadata', { timeout: 300_000 }, () => {
   const media = 200_000;
   let created: TestDatabase;
   let database: Database;
@@ -177,6 +177,24 @@ withPostgres('the plan of a search of titles', { timeout: 300_000 }, () => {
   ])('C38.9: %s: an index is read, and few rows', async (_, q, after, count) => {
     const { plan, found } = await planOf({ by: 'search', words: searchQuery(q), prefix: q }, after);
     expect(found).toBe(count);
+    expectFewRows(plan);
+  });
+
+  it.each([
+    ['a string of every media', { all: 'yes' }, '', null, 51],
+    ['a string of every media, in the middle', { all: 'yes' }, '', 'm-100', 51],
+    ['a string of one media in a hundred', { hundred: '0' }, '', null, 51],
+    ['a string of twenty media', { rare: '7' }, '', null, 20],
+    ['a common string and a rare one', { all: 'yes', rare: '7' }, '', null, 20],
+    ['a string of no media', { rare: 'absent' }, '', null, 0],
+    ['a string of every media below a prefix', { all: 'yes' }, 'm-12', null, 51],
+  ])('C38.26: %s: an index is read, and few rows', async (_, metadata, prefix, after, count) => {
+    const { plan, found } = await planOf({ by: 'metadata', metadata, prefix }, after);
+    expect(found).toBe(count);
+    expectFewRows(plan);
+  });
+
+  function expectFewRows(plan: Plan): void {
     const scans = nodesOf(plan).filter((node) => node['Node Type'].includes('Scan'));
     expect(scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).not.toContain(
       'media',
@@ -185,13 +203,13 @@ withPostgres('the plan of a search of titles', { timeout: 300_000 }, () => {
       (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
     );
     expect(read.reduce((sum, one) => sum + one, 0)).toBeLessThan(12_000);
-  });
+  }
 });
 
 const fillMedia = `insert into media (hash) select 'm-' || n from generate_series(1, $1::int) as n`;
 // Each title has "film" and a word that twenty titles have, one in a hundred has "hundred".
 const fillDescriptions = `
-  insert into descriptions (hash, title, words, said_at)
-  select hash, 'x', array_to_tsvector(
+  insert into descriptions (hash, title, metadata, words, said_at)
+  select hash, 'x', json_build_object('all', 'yes', 'rare', (n % 10000)::text, 'hundred', (n % 100)::text), array_to_tsvector(
     array['film', 'rare' || n % 10000 || 'x'] || case when n % 100 = 0 then array['hundred'] else array[]::text[] end), now()
   from (select hash, substring(hash from 3)::int as n from media) as numbered`;

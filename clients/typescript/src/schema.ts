@@ -262,7 +262,7 @@ export interface paths {
         };
         /**
          * List media, newest first
-         * @description One of `q`, `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.
+         * @description One of `q`, `metadata`, `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `prefix` goes with `metadata`, and `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.
          */
         get: operations["listMedia"];
         put?: never;
@@ -296,7 +296,7 @@ export interface paths {
         head?: never;
         /**
          * Set expiry, hold, title or metadata of a media, or how it plays
-         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it. `title` and `metadata` replace what there is; null removes it.
+         * @description At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it. With `playback: signed`, `/stream` of the media is 404 within five seconds, and `/s/{ticket}` plays it. `title` and `metadata` replace what there is, and null removes it; for these two the right `submit` suffices.
          */
         patch: operations["changeMedia"];
         trace?: never;
@@ -1246,7 +1246,7 @@ export interface components {
              */
             token: string;
             /**
-             * @description The ticket of a stream that plays by tickets alone, valid as long; null for an open one.
+             * @description The ticket of a signed stream, valid as long; null for an open one.
              * @example null
              */
             ticket: string | null;
@@ -1990,7 +1990,7 @@ export interface components {
             /** @description Where it plays, in a signed media with `{ticket}` in place of a ticket; null without a stream. */
             playback: components["schemas"]["MediaPlayback"] | null;
             /**
-             * @description Whether `/stream` plays it, or `/s` by tickets alone.
+             * @description Whether `/stream` plays it, or `/s` with a ticket.
              * @enum {string}
              */
             playback_mode: "open" | "signed";
@@ -7075,6 +7075,8 @@ export interface operations {
                 bytes_min?: number;
                 /** @description Only media whose title has words that begin with the words of this, without case and accents, or whose hash begins with it; in the order of hashes. */
                 q?: string;
+                /** @description Only media whose metadata has this string, as `NAME=TEXT`; repeated up to three times, all of them. In the order of hashes; `prefix` goes with it. */
+                metadata?: string[];
                 /** @description Entries of a page. */
                 limit?: number;
                 /** @description The `next_cursor` of the page before. */

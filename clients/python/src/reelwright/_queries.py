@@ -24,6 +24,7 @@ class ListMediaQuery(TypedDict, total=False):
     expires_before: str
     bytes_min: int
     q: str
+    metadata: str
     limit: int
     cursor: str
 
