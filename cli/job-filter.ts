@@ -13,7 +13,7 @@ export const filterOptions: Readonly<Record<string, OptionRow>> = {
   hash: { value: 'HASH', doc: 'jobs of this media only' },
   prefix: { value: 'TEXT', doc: 'jobs of media whose hash begins with it' },
   code: { value: 'CODE', words: jobErrorCodes, doc: 'jobs that ended with this error' },
-  since: { value: 'TIME', doc: 'jobs from after 30m, 24h or 7d ago, or a time such as 2026-11-24' },
+  since: { value: 'TIME', doc: 'jobs from after 30m, 24h or 7d ago, yesterday, today, or a time such as 2026-11-24' },
   until: { value: 'TIME', doc: 'jobs from before it' },
 };
 
@@ -40,12 +40,22 @@ export function jobFilterOf(options: Options): JobFilter {
 
 const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** Days of this machine's time zone, by how many midnights ago they began. */
+const days: Readonly<Record<string, number>> = { today: 0, yesterday: 1 };
+
 /** @throws UsageError that names the option */
 function timeOf(name: string, options: Options, nowMs = Date.now()): string | undefined {
   const given = options.text(name);
   if (given === undefined) return undefined;
+  const midnights = days[given];
+  if (midnights !== undefined) {
+    const day = new Date(nowMs);
+    return new Date(day.getFullYear(), day.getMonth(), day.getDate() - midnights).toISOString();
+  }
   const [, count = '', unit = ''] = /^(\d{1,6})([mhd])$/.exec(given) ?? [];
   const ms = count === '' ? Date.parse(given) : nowMs - Number(count) * (unitsMs[unit] ?? 0);
   if (Number.isFinite(ms) && (count !== '' || /^\d{4}-\d\d-\d\d/.test(given))) return new Date(ms).toISOString();
-  throw new UsageError(`--${name}: expected 30m, 24h, 7d or a time such as 2026-11-24T08:00:00Z, found ${given}`);
+  throw new UsageError(
+    `--${name}: expected 30m, 24h, 7d, today, yesterday or a time such as 2026-11-24T08:00:00Z, found ${given}`,
+  );
 }

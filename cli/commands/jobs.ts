@@ -1,5 +1,6 @@
 import type { Job, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
-import type { Command } from '../command.ts';
+import type { Command, Context } from '../command.ts';
+import { UsageError } from '../exit-codes.ts';
 import { firstOf } from '../first-of.ts';
 import { filterOptions, jobFilterOf, statusOption } from '../job-filter.ts';
 import { idText, jobIdOf } from '../job-id.ts';
@@ -102,13 +103,15 @@ const watch: Command = {
 
 const rerun: Command = {
   name: 'rerun',
-  args: 'ID',
-  argsMin: 1,
+  args: '[ID]',
+  argsMin: 0,
   argsMax: 1,
   completes: 'jobs',
-  doc: 'Makes a completed or failed job again, in a revision of its own.',
-  example: 'rerun 7d8a0c6e --reason "the source was replaced" --wait',
+  doc: 'Makes a completed or failed job again, as a new revision.',
+  more: 'With --media in place of the id: the latest completed job that made the stream of the media.',
+  example: 'rerun --media movie-1 --profile mobile --wait',
   options: {
+    media: { value: 'HASH', doc: 'make the stream of this media again' },
     reason: { value: 'TEXT', doc: 'recorded with the job' },
     profile: { value: 'NAME', doc: 'the encoding profile' },
     ...waitOptions,
@@ -118,7 +121,7 @@ const rerun: Command = {
     const [reason, profile] = [options.text('reason'), options.text('profile')];
     const made = await (
       await context.client()
-    ).rerun(await jobIdOf(context), {
+    ).rerun(await rerunOf(context), {
       ...(reason === undefined ? {} : { reason }),
       ...(profile === undefined ? {} : { profile }),
     });
@@ -126,5 +129,20 @@ const rerun: Command = {
     output.result(made, `${made.job_id}  ${made.type}  ${made.status}`);
   },
 };
+
+/** The job that is made again. @throws UsageError where there is none, or both an id and a media are given */
+async function rerunOf(context: Context): Promise<string> {
+  const { args, options, client } = context;
+  const hash = options.text('media');
+  if ((hash === undefined) === (args.length === 0))
+    throw new UsageError('rerun: expected the id of a job or --media HASH');
+  if (hash === undefined) return await jobIdOf(context);
+  const service = await client();
+  for (const type of ['video:full', 'video:transcode'] as const) {
+    const [latest] = await firstOf(service.jobs({ hash, type, status: 'completed', limit: 1 }), 1);
+    if (latest !== undefined) return latest.job_id;
+  }
+  throw new UsageError(`${hash}: no completed job made a stream of it; give the id of a job`);
+}
 
 export const jobCommands: readonly Command[] = [jobs, job, watch, ...manyJobsCommands, rerun];

@@ -1,12 +1,11 @@
 import type { JobFilter, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
-import { ReelwrightError } from '../../clients/typescript/src/index.ts';
 import type { Command, Context, OptionRow } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCode, UsageError } from '../exit-codes.ts';
 import { firstOf } from '../first-of.ts';
+import { forEachJob } from '../for-each.ts';
 import { filterOptions, jobFilterOf } from '../job-filter.ts';
-import { idText, jobIdOf } from '../job-id.ts';
-import { bar } from '../progress.ts';
+import { jobIdOf } from '../job-id.ts';
 
 // `retry` and `cancel`: one job, or with --all each that the filters choose.
 
@@ -27,6 +26,14 @@ interface Action {
   readonly run: (client: Reelwright, id: string) => Promise<{ readonly value: unknown; readonly text: string }>;
 }
 
+/** Which of the jobs that an action is for. */
+const statusOf = ({ statuses }: Action): OptionRow => ({
+  value: 'STATUS',
+  short: 's',
+  words: statuses,
+  doc: `with --all: ${statuses.join(' or ')} jobs only`,
+});
+
 /** An action on one job or on many. */
 function command(action: Action, row: Pick<Command, 'doc' | 'example' | 'more'>): Command {
   return {
@@ -36,7 +43,7 @@ function command(action: Action, row: Pick<Command, 'doc' | 'example' | 'more'>)
     argsMin: 0,
     argsMax: 1,
     completes: 'jobs',
-    options: manyOptions,
+    options: action.statuses.length === 1 ? manyOptions : { status: statusOf(action), ...manyOptions },
     run: async (context) => {
       const { args, options, output } = context;
       if (options.flag('all') === (args.length === 1))
@@ -50,29 +57,19 @@ function command(action: Action, row: Pick<Command, 'doc' | 'example' | 'more'>)
 }
 
 async function runAll(context: Context, action: Action): Promise<number> {
-  const { options, output, signal } = context;
+  const { options, output } = context;
   const limit = options.whole('limit', 1, manyMax) ?? 1_000;
   const client = await context.client();
-  const jobs = await chosenJobs(client, { filter: jobFilterOf(options), statuses: action.statuses, limit });
+  const status = options.word('status', action.statuses);
+  const statuses = status === undefined ? action.statuses : [status];
+  const jobs = await chosenJobs(client, { filter: jobFilterOf(options), statuses, limit });
   if (jobs.length > 0) {
     const noun = jobs.length === 1 ? 'job' : 'jobs';
     output.note(`${jobs.length} ${noun}${jobs.length === limit ? ', as many as --limit' : ''}: ${codesOf(jobs)}`);
     const purpose = `to ${action.name} the ${noun}`;
     await confirm(context, { expected: String(jobs.length), purpose, otherwise: `nothing was ${action.done}` });
   }
-  const failed: { job_id: string; code: string; detail: string }[] = [];
-  for (const [index, { job_id: id }] of jobs.entries()) {
-    signal.throwIfAborted();
-    output.bar(`${bar(index / jobs.length)} ${index} of ${jobs.length}`);
-    try {
-      await action.run(client, id);
-    } catch (error) {
-      // What became of a job meanwhile is no reason to leave the others.
-      if (!(error instanceof ReelwrightError) || ![404, 409].includes(error.status)) throw error;
-      failed.push({ job_id: id, code: error.code, detail: error.detail });
-      output.note(`${idText(id, output)}: ${error.detail}`);
-    }
-  }
+  const failed = await forEachJob(context, jobs, (id) => action.run(client, id));
   const done = jobs.length - failed.length;
   output.result({ [action.done]: done, failed }, `${done} ${action.done}, ${failed.length} refused`);
   return failed.length === 0 ? 0 : exitCode('conflict');
@@ -131,7 +128,7 @@ const cancel = command(
   {
     doc: 'Cancels a job that has not ended.',
     more: 'With --all each queued or running job that the filters choose.',
-    example: 'cancel 7d8a0c6e',
+    example: 'cancel --all --status queued --prefix show-',
   },
 );
 

@@ -21,6 +21,12 @@ const media: Command = {
   options: {
     prefix: { value: 'TEXT', doc: 'of the list: hashes that begin with it' },
     query: { value: 'TEXT', short: 'q', doc: 'of the list: words of the title, or the first characters of the hash' },
+    metadata: {
+      value: 'NAME=TEXT',
+      short: 'm',
+      isMany: true,
+      doc: 'of the list: media with this string, repeated up to three times',
+    },
     limit: { value: 'N', short: 'n', doc: 'of the list: at most so many (20)' },
   },
   run: async ({ args: [hash], options, output, client }) => {
@@ -33,10 +39,13 @@ const media: Command = {
     const limit = options.whole('limit', 1, 100_000) ?? 20;
     const prefix = options.text('prefix');
     const q = options.text('query');
+    const pairs = options.all('metadata');
+    metadataOf(pairs);
     const filter = {
       limit: Math.min(100, limit),
       ...(prefix === undefined ? {} : { prefix }),
       ...(q === undefined ? {} : { q }),
+      ...(pairs.length === 0 ? {} : { metadata: [...pairs] }),
     };
     const found = await firstOf(service.mediaList(filter), limit);
     if (found.length === 0) output.note('no media matches');

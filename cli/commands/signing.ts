@@ -132,22 +132,30 @@ const play: Command = {
   completes: 'media',
   doc: 'Prints the address of the player page with a token, and with the ticket of a signed stream.',
   more: 'With --open the address passes to the browser by a redirect of this machine: the process list does not show it.',
-  example: 'play movie-1 --at 30 --open',
+  example: 'play movie-1 --at 0:30 --open',
   options: {
     'expires-in': expiry,
-    at: { value: 'SECONDS', doc: 'where it begins' },
+    at: { value: 'TIME', doc: 'where it begins, such as 90 or 1:30' },
     titled: { doc: 'with the title of the media, which whoever has the address can read' },
     open: { short: 'o', doc: 'open it in the browser' },
   },
   run: async (context) => {
     const [hash = ''] = context.args;
-    const startSec = context.options.whole('at', 0, secondsMax) ?? 0;
+    const startSec = startOf(context.options.text('at'));
     const title = context.options.flag('titled') ? (await (await context.client()).media(hash)).title : null;
     const url = await addressWith(context, hash, await tokenFor(context, hash), { title: title ?? '', startSec });
     context.output.result({ hash, url }, url);
     if (context.options.flag('open')) await openInBrowser(url, context);
   },
 };
+
+/** The seconds of `90`, `1:30` or `1:02:03`; 0 without a text. @throws UsageError */
+function startOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (!/^\d{1,6}(?::[0-5]?\d){0,2}$/.test(text))
+    throw new UsageError(`--at: expected seconds or a time such as 1:30, found ${JSON.stringify(text)}`);
+  return text.split(':').reduce((seconds, part) => seconds * 60 + Number(part), 0);
+}
 
 const openMs = 30_000;
 
@@ -211,21 +219,31 @@ const ticket: Command = {
   },
 };
 
+/** The key of the image that the first argument names; every key of the media bucket has a folder. @throws UsageError */
+async function imageKeyOf({ args: [given = ''], options, client }: Context): Promise<string> {
+  if (given.includes('/') || options.flag('from-source')) return given;
+  const { images } = await (await client()).media(given);
+  const [newest] = images;
+  if (newest === undefined) throw new UsageError(`${given}: the media has no image; video:cover makes one`);
+  return newest.key;
+}
+
 const thumb: Command = {
   name: 'thumb-url',
-  args: 'KEY',
+  args: 'KEY|HASH',
   argsMin: 1,
   argsMax: 1,
-  doc: 'Prints the signed address of an image by its object key.',
-  example: 'thumb-url images/9e/photo-1/daf4f904f14ca0cd/thumb.webp --width 320 --format auto',
+  completes: 'media',
+  doc: 'Prints the signed address of an image, by its object key or as the newest image of a media.',
+  example: 'thumb-url photo-1 --width 320 --format auto',
   options: {
     ...imageOptions,
     'expires-in': { value: 'SECONDS', doc: 'how long it is valid; without it for ever' },
   },
   run: async (context) => {
     const { options, output } = context;
-    const [key = ''] = context.args;
     const server = await settings(context);
+    const key = await imageKeyOf(context);
     const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret } = server;
     const expiresInSec = options.whole('expires-in', 1, secondsMax);
     const given = imageQuery(options, expiresInSec);

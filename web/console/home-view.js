@@ -1,23 +1,27 @@
-import { ask, getJobs, has, statusOf } from './api.js';
+import { ask, byHash, getJobs, has, statusOf } from './api.js';
 import { html, useLoaded } from './base.js';
+import { announceProblem } from './dialogs.js';
+import { plainText } from './form.js';
 import { bytesText, localMinute, statuses } from './format.js';
+import { idPattern } from './job-filter.js';
 import { ago, card, emptyState, isBusy, numbers, progressBar, shareBar, waited, whenLoaded } from './parts.js';
 
 // The first page: what happened in the last day, what failed, what waits and what runs.
 
-/** @import { AnyJob, ComponentChildren, Schemas } from './types.ts' */
+/** @import { AnyJob, ComponentChildren, Navigate, Schemas, Visit } from './types.ts' */
 
 const overviewMs = 5000;
 const runningMs = 3000;
 const shownMax = 10;
 
-export function HomeView() {
+/** @param {Visit} visit */
+export function HomeView({ navigate }) {
   const overview = useLoaded((signal) => ask((http) => http.GET('/api/overview', { signal })), [], overviewMs);
   const running = useLoaded((signal) => getJobs({ status: 'processing', limit: shownMax }, signal), [], runningMs);
   // A key with a prefix may not see the counts of all media.
   const isOwner = statusOf(overview.problem) === 403;
   return html`<div class="view page" aria-busy=${isBusy(overview)}>
-    <header class="page-head"><h1>Overview</h1></header>
+    <header class="page-head title-line"><h1>Overview</h1>${findForm(navigate)}</header>
     <div class="columns">
       <div class="stack">
         ${!isOwner && whenLoaded(overview, dayOf)}
@@ -26,6 +30,32 @@ export function HomeView() {
       <div class="stack side">${!isOwner && overview.data && sideOf(overview.data)}</div>
     </div>
   </div>`;
+}
+
+/** Where the name of a media or the id of a job leads: to its page, else to the media that a search finds. @param {string} text */
+async function pathOf(text) {
+  if (idPattern.test(text)) return `/jobs/${text.toLowerCase()}`;
+  const name = encodeURIComponent(text);
+  const isKnown = await ask((http) => http.GET('/api/media/{hash}', byHash(text))).catch((problem) => {
+    if (statusOf(problem) !== 404) throw problem;
+    return null;
+  });
+  return isKnown === null ? `/media?search=${name}` : `/media/${name}`;
+}
+
+/** @param {Navigate} navigate */
+function findForm(navigate) {
+  const onSubmit = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const text = String(new FormData(event.currentTarget).get('find') ?? '').trim();
+    if (text !== '') void pathOf(text).then(navigate, announceProblem);
+  };
+  return html`<form class="filters find" role="search" onSubmit=${onSubmit}>
+    <label class="field inline wide"><span>Find</span>
+      <input ...${plainText} name="find" type="search" maxlength="256" placeholder="Name or title of a media, or job id" /></label>
+    <button type="submit" class="unseen" tabindex="-1">Find</button>
+  </form>`;
 }
 
 /** `10,000+` where counting stopped. @param {number} value @param {number} max */
@@ -87,7 +117,7 @@ function runningCard(jobs) {
 function sideOf(overview) {
   const { running, oldest_waiting_at: oldest, minutes_made: minutes, media, bytes_stored: bytes } = overview;
   const { counted_max: max } = overview;
-  const wait = oldest === null ? 'nothing waits' : waited(oldest);
+  const wait = oldest === null ? 'nothing waits' : html`<a href="#/jobs?status=queued">${waited(oldest)}</a>`;
   const pools = has('GET /api/pools') ? html`<a href="#/pools">Pools</a>` : null;
   const bytesPlus = media < max.media ? '' : '+';
   return [

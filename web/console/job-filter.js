@@ -5,10 +5,36 @@ import { jobTypes, localMinute, statuses } from './format.js';
 
 // The filter of the list of jobs: as the address has it, as the API takes it, and its form.
 
-/** @import { JobFilter, Navigate } from './types.ts' */
+/** @import { JobFilter, Navigate, Visit } from './types.ts' */
 
 const codes = Object.keys(jobAdvice).filter((code) => code !== 'cancelled');
-const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The whole id of a job. */
+export const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Times that one chooses by a word: from the midnight of so many days ago, until another or, where it is negative, now.
+ *
+ * @type {Record<string, readonly [text: string, from: number, to: number]>}
+ */
+const spans = {
+  today: ['Today', 0, -1],
+  yesterday: ['Yesterday', 1, 0],
+  week: ['The last 7 days', 6, -1],
+};
+
+/** Midnight of this place, so many days ago. @param {number} daysAgo */
+function midnight(daysAgo, now = new Date()) {
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).toISOString();
+}
+
+/** The times that the address asks for. @param {URLSearchParams} query @returns {Record<string, string>} */
+function timesOf(query) {
+  const span = spans[query.get('when') ?? ''];
+  if (span === undefined)
+    return { ...timeOf(query.get('from'), 'created_after'), ...timeOf(query.get('to'), 'created_before') };
+  const [, from, to] = span;
+  return { created_after: midnight(from), ...(to >= 0 && { created_before: midnight(to) }) };
+}
 
 /** @param {string | null} text @param {string} name @returns {Record<string, string>} */
 const timeOf = (text, name) => {
@@ -28,19 +54,21 @@ export function filterOf(query) {
     ...(code !== undefined && { code }),
     ...(hash !== '' && { hash }),
     ...(prefix !== '' && { prefix }),
-    ...timeOf(query.get('from'), 'created_after'),
-    ...timeOf(query.get('to'), 'created_before'),
+    ...timesOf(query),
   };
   return /** @type {JobFilter} */ (given);
 }
 
-/** @param {JobFilter} filter @param {Navigate} navigate */
-export function filterForm(filter, navigate) {
+/** @param {JobFilter} filter @param {Visit} visit */
+export function filterForm(filter, { query, navigate }) {
+  const hasTimes = query.has('from') || query.has('to');
+  const when = spans[query.get('when') ?? ''] ? query.get('when') : hasTimes || query.has('when') ? 'between' : '';
   const apply = (/** @type {HTMLFormElement} */ form) => {
     const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
     const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
     const wanted = search.get('prefix') ?? '';
     if (idPattern.test(wanted)) return navigate(`/jobs/${wanted.toLowerCase()}`);
+    if (search.get('when') !== 'between') for (const name of ['from', 'to']) search.delete(name);
     // A link may name the whole hash: it stays until something else is written.
     if (filter.hash !== undefined && wanted === filter.hash) {
       search.delete('prefix');
@@ -88,7 +116,15 @@ export function filterForm(filter, navigate) {
     ${choice('status', 'Status', 'Every status', statuses)}
     ${choice('code', 'Error', 'Every error', codes)}
     ${choice('type', 'Type', 'Every type', jobTypes)}
-    ${time('from', 'From', filter.created_after)} ${time('to', 'To', filter.created_before)}
+    <label class="field inline" key="when">
+      <span>Submitted</span>
+      <select name="when" onChange=${onChoice}>
+        <option value="">At any time</option>
+        ${Object.entries(spans).map(([value, [text]]) => html`<option value=${value} selected=${when === value}>${text}</option>`)}
+        <option value="between" selected=${when === 'between'}>Between …</option>
+      </select>
+    </label>
+    ${when === 'between' && [time('from', 'From', filter.created_after), time('to', 'To', filter.created_before)]}
     <button type="submit" class="unseen" tabindex="-1">Search</button>
   </form>`;
 }

@@ -85,7 +85,7 @@ export function JobsView({ query, navigate }) {
         ${isRead && countText(jobs.length, isWhole)}${chosen.size > 0 && `, ${chosen.size} chosen`}
       </p>
       ${h(Bulk, { actions, onDone: clear })}
-      ${filterForm(filter, navigate)}
+      ${filterForm(filter, { query, navigate })}
     </div>
     <div class="list" role="table" aria-label="Jobs" aria-rowcount="-1" hidden=${isEmpty}>
       <div class="row-head" role="rowgroup">

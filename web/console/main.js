@@ -57,10 +57,11 @@ function shownAt(path, known) {
   const [, name = '', id] = path.split('/');
   if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', view: h(JobView, { ...known, id }) };
   if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', view: h(JobsView, known) };
-  if (name === 'media' && id) return { tab: 'media', title: decoded(id), view: h(MediumView, { hash: decoded(id) }) };
+  if (name === 'media' && id)
+    return { tab: 'media', title: decoded(id), view: h(MediumView, { ...known, hash: decoded(id) }) };
   if (name === 'new') return { tab: 'new', title: 'Submit', view: h(SubmitView, known) };
   if (name === 'images') return { tab: 'images', title: 'Images', view: h(ImagesView, known) };
-  if (name === '' && has('GET /api/overview')) return { tab: 'home', title: 'Overview', view: h(HomeView, {}) };
+  if (name === '' && has('GET /api/overview')) return { tab: 'home', title: 'Overview', view: h(HomeView, known) };
   return shownToOperators(name, id, known) ?? { tab: 'media', title: 'Media', view: h(MediaView, known) };
 }
 
@@ -71,7 +72,7 @@ function shownAt(path, known) {
  */
 function shownToOperators(name, id, known) {
   if (name === 'keys') return { tab: name, title: 'Keys', view: h(KeysView, {}) };
-  if (name === 'webhooks') return { tab: name, title: 'Webhooks', view: h(WebhooksView, {}) };
+  if (name === 'webhooks') return { tab: name, title: 'Webhooks', view: h(WebhooksView, known) };
   if (name === 'pools') return { tab: name, title: 'Pools', view: h(PoolsView, {}) };
   if (name === 'usage') return { tab: name, title: 'Usage', view: h(UsageView, {}) };
   if (name === 'profiles' && id)
@@ -244,7 +245,7 @@ function Entrance({ reason, enter }) {
 function takeDemoKey() {
   const { hash } = location;
   if (!hash.startsWith('#key=')) return '';
-  history.replaceState(null, '', `${location.pathname}#/media`);
+  history.replaceState(null, '', `${location.pathname}#/`);
   return ['127.0.0.1', 'localhost', '[::1]'].includes(root.hostname) ? hash.slice('#key='.length) : '';
 }
 

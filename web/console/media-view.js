@@ -27,9 +27,13 @@ const orders = {
   expiring: ['Expiring first', { expires_before: '9999-12-31T00:00:00Z' }],
 };
 
-/** Titles are found too where the server knows them. @param {URLSearchParams} query @returns {MediaFilter} */
+/** A string of the metadata: its name, and what it is. */
+const pairPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}=/;
+
+/** Titles and metadata are found too where the server knows them. @param {URLSearchParams} query @returns {MediaFilter} */
 function filterOf(query) {
   const text = query.get('search') ?? '';
+  if (pairPattern.test(text) && has('GET /api/media?metadata')) return { metadata: [text] };
   if (text !== '') return has('GET /api/media?q') ? { q: text } : { prefix: text };
   return orders[query.get('order') ?? '']?.[1] ?? {};
 }
@@ -94,12 +98,14 @@ function filterForm(query, navigate) {
     navigate(search.size === 0 ? '/media' : `/media?${search}`);
   };
   const order = query.get('order') ?? '';
-  const placeholder = has('GET /api/media?q')
-    ? 'Words of the title, or the first letters of the name'
-    : 'First letters of the name';
+  const placeholder = has('GET /api/media?metadata')
+    ? 'Title, first letters of the name, or customer=42'
+    : has('GET /api/media?q')
+      ? 'Words of the title, or the first letters of the name'
+      : 'First letters of the name';
   return html`<form class="filters" aria-label="Filter" onSubmit=${onSubmit}>
     <label class="field inline wide"><span>Search</span>
-      <input ...${plainText} name="search" type="search" maxlength="128" placeholder=${placeholder}
+      <input ...${plainText} name="search" type="search" maxlength="256" placeholder=${placeholder}
         defaultValue=${query.get('search') ?? ''} /></label>
     <label class="field inline"><span>Order</span>
       <select name="order" onChange=${onSubmit}>
@@ -168,6 +174,7 @@ function Tile({ hash, medium, active }) {
   const [shown, isSheet] = cover ? [cover.key, false] : sheet === null ? [preview?.key, false] : [sheet, true];
   const look = (/** @type {boolean} */ isLooking) => () => setLookedAt(isLooking);
   const isGone = medium !== null && medium.status !== 'live';
+  const title = medium?.title ?? null;
   return html`<article ref=${place} class="tile" data-gone=${isGone} onMouseEnter=${look(true)}
     onMouseLeave=${look(false)} onFocusIn=${look(true)} onFocusOut=${look(false)}>
     <div class="cover" style=${cover?.color ? { '--color': cover.color } : {}}>
@@ -179,7 +186,9 @@ function Tile({ hash, medium, active }) {
       ${stream && !isGone && html`<span class="length">${lengthOf(stream)}</span>`}
     </div>
     <div class="tile-text">
-      <h2 class="mono"><a class="cover-link" href=${`#/media/${encodeURIComponent(hash)}`}>${hash}</a></h2>
+      <h2 class=${title === null ? 'mono' : ''} title=${hash}>
+        <a class="cover-link" href=${`#/media/${encodeURIComponent(hash)}`}>${title ?? hash}</a>
+      </h2>
       ${active ? progressBar(active) : isGone ? statusBadge(medium.status) : summaryOf(jobs, stream)}
     </div>
   </article>`;

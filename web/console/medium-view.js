@@ -1,4 +1,5 @@
 import { h } from 'preact';
+import { useState } from 'preact/hooks';
 import { ask, byHash, getJobs, has, statusOf } from './api.js';
 import { html, useLoaded } from './base.js';
 import { announce, announceProblem, confirmation } from './dialogs.js';
@@ -6,13 +7,14 @@ import { FilesCard } from './files.js';
 import { bytesText, dateTimeText } from './format.js';
 import { action, ago, card, emptyState, facts, isBusy, metadataFacts, statusBadge, whenLoaded } from './parts.js';
 import { PlaybackCard } from './playback.js';
+import { canRerun, makeAgain } from './rerun.js';
 import { imagesCard, imagesOf, playerCard, streamOf, tracksCard } from './results.js';
 import { shareCard } from './share.js';
 
 // The page of one media: its player, its images and its jobs; where the server has the routes, its revisions, its
 // expiry and its deletion.
 
-/** @import { AnyJob, Media, MediumPage } from './types.ts' */
+/** @import { AnyJob, Media, MediumPage, Navigate, Visit } from './types.ts' */
 
 /** @param {unknown} problem */
 function nullWhereUnknown(problem) {
@@ -20,8 +22,11 @@ function nullWhereUnknown(problem) {
   throw problem;
 }
 
-/** @param {{ hash: string }} props */
-export function MediumView({ hash }) {
+const deletingMs = 2000;
+
+/** @param {Visit & { hash: string }} visit */
+export function MediumView({ hash, navigate }) {
+  const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoaded(
     async (signal) => {
       const [{ jobs }, medium] = await Promise.all([
@@ -30,14 +35,19 @@ export function MediumView({ hash }) {
           ? ask((http) => http.GET('/api/media/{hash}', byHash(hash))).catch(nullWhereUnknown)
           : null,
       ]);
+      setDeleting(medium?.status === 'deleting');
       return { jobs, medium };
     },
     [hash],
+    isDeleting ? deletingMs : 0,
   );
   return html`<div class="view page" aria-busy=${isBusy(loaded)}>
     ${whenLoaded(loaded, ({ jobs, medium }) => {
       if (jobs.length === 0 && medium === null) return notFound(hash);
-      return [headOf({ hash, medium, reload: loaded.reload }), bodyOf({ hash, medium, reload: loaded.reload }, jobs)];
+      return [
+        headOf({ hash, medium, reload: loaded.reload }, jobs, navigate),
+        bodyOf({ hash, medium, reload: loaded.reload }, jobs),
+      ];
     })}
   </div>`;
 }
@@ -46,8 +56,10 @@ export function MediumView({ hash }) {
 const notFound = (hash) =>
   emptyState('Not found', `There is no job of “${hash}”.`, html`<a class="button" href="#/media">All media</a>`);
 
-/** @param {MediumPage<Media | null>} given */
-function headOf({ hash, medium, reload }) {
+/** @param {MediumPage<Media | null>} given @param {AnyJob[]} jobs the newest first @param {Navigate} navigate */
+function headOf({ hash, medium, reload }, jobs, navigate) {
+  const isLive = medium === null || medium.status === 'live';
+  const again = jobs.find((job) => streamOf(job) !== null && canRerun(job)) ?? jobs.find(canRerun);
   return html`<header class="page-head">
     <p class="crumbs"><a href="#/media">Media</a> /</p>
     <div class="title-line">
@@ -57,7 +69,10 @@ function headOf({ hash, medium, reload }) {
           : html`<h1 class="mono">${hash}</h1>`
       }
       ${medium && medium.status !== 'live' && statusBadge(medium.status)}
-      <div class="actions">${medium && deleteButton({ hash, medium, reload })}</div>
+      <div class="actions">
+        ${isLive && again && action('Make again', () => makeAgain(again, navigate))}
+        ${medium && deleteButton({ hash, medium, reload })}
+      </div>
     </div>
   </header>`;
 }

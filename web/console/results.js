@@ -49,7 +49,10 @@ function Shot({ image: { name, key, size, width, height } }) {
       <img alt="" loading="lazy" decoding="async" src=${small ?? undefined} />
     </a>`
     }
-    <figcaption><span class="shot-name">${name}</span><span class="soft">${measures}</span></figcaption>
+    <figcaption>
+      <span class="shot-name">${name}</span><span class="soft">${measures}</span>
+      ${canSign() && html`<a href=${`#/images?${new URLSearchParams({ key })}`} aria-label=${`Resize ${name}`}>Resize</a>`}
+    </figcaption>
   </figure>`;
 }
 

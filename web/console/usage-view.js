@@ -20,27 +20,46 @@ const measures = {
   stored_bytes: { name: 'Bytes stored', text: (value) => `${value < 0 ? '−' : ''}${bytesText(Math.abs(value))}` },
 };
 const names = /** @type {Measure[]} */ (Object.keys(measures));
-const spans = [7, 30, 90, 365];
 const dayMs = 86_400_000;
+
+/** A month of UTC, so many before this one. @param {number} before @returns {[from: string, to: string]} */
+function month(before) {
+  const now = new Date();
+  const [year, index] = [now.getUTCFullYear(), now.getUTCMonth() - before];
+  return [dayOf(Date.UTC(year, index, 1)), dayOf(Math.min(Date.UTC(year, index + 1, 0), now.getTime()))];
+}
+
+/** The last days, today among them. @param {number} days @returns {[from: string, to: string]} */
+const last = (days) => [dayOf(Date.now() - (days - 1) * dayMs), dayOf(Date.now())];
+
+/** @type {Record<string, readonly [text: string, days: () => [from: string, to: string]]>} */
+const spans = {
+  7: ['The last 7 days', () => last(7)],
+  30: ['The last 30 days', () => last(30)],
+  90: ['The last 90 days', () => last(90)],
+  365: ['The last 365 days', () => last(365)],
+  'this-month': ['This month', () => month(0)],
+  'last-month': ['Last month', () => month(1)],
+};
 
 /** @param {number} ms */
 const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
-/** The usage of the last days, told apart. @param {number} days @param {string} by @param {AbortSignal} signal */
-async function usageBy(days, by, signal) {
-  const [from, to] = [dayOf(Date.now() - (days - 1) * dayMs), dayOf(Date.now())];
+/** The usage of a span, told apart. @param {string} span @param {string} by @param {AbortSignal} signal */
+async function usageBy(span, by, signal) {
+  const [from, to] = spans[span]?.[1]() ?? last(30);
   const usage = await ask((http) => http.GET('/api/usage', { params: { query: { from, to, by } }, signal }));
   if (typeof usage === 'string') throw new TypeError('CSV was not asked for');
   return usage;
 }
 
 export function UsageView() {
-  const [days, setDays] = useState(30);
+  const [span, setSpan] = useState('30');
   const [measure, setMeasure] = useState(/** @type {Measure} */ ('pod_seconds'));
-  const byDay = useLoaded((signal) => usageBy(days, 'day', signal), [days]);
-  const byKey = useLoaded((signal) => usageBy(days, 'key,type', signal), [days]);
+  const byDay = useLoaded((signal) => usageBy(span, 'day', signal), [span]);
+  const byKey = useLoaded((signal) => usageBy(span, 'key,type', signal), [span]);
   return html`<div class="view page">
-    <header class="page-head title-line"><h1>Usage</h1>${choices({ days, setDays, measure, setMeasure })}</header>
+    <header class="page-head title-line"><h1>Usage</h1>${choices({ span, setSpan, measure, setMeasure })}</header>
     <div class="stack" aria-busy=${isBusy(byDay)}>
       ${whenLoaded(byDay, (usage) => [totals(usage.rows), dayBars(usage, measure)])}
       ${whenLoaded(byKey, ({ rows }) => rows.length > 0 && keyTable(rows))}
@@ -55,16 +74,16 @@ export function UsageView() {
 /** @param {Event} event */
 const chosenIn = (event) => /** @type {HTMLSelectElement} */ (event.currentTarget).value;
 
-/** @param {{ days: number, setDays: (days: number) => void, measure: Measure, setMeasure: (name: Measure) => void }} props */
-function choices({ days, setDays, measure, setMeasure }) {
+/** @param {{ span: string, setSpan: (span: string) => void, measure: Measure, setMeasure: (name: Measure) => void }} props */
+function choices({ span, setSpan, measure, setMeasure }) {
   return html`<form class="filters" aria-label="What is shown">
     <label class="field inline"><span>Show</span>
       <select name="measure" onChange=${(/** @type {Event} */ event) => setMeasure(/** @type {Measure} */ (chosenIn(event)))}>
         ${names.map((name) => html`<option value=${name} selected=${name === measure}>${measures[name].name}</option>`)}
       </select></label>
-    <label class="field inline"><span>Of the last</span>
-      <select name="days" onChange=${(/** @type {Event} */ event) => setDays(Number(chosenIn(event)))}>
-        ${spans.map((span) => html`<option value=${span} selected=${span === days}>${span} days</option>`)}
+    <label class="field inline"><span>Time</span>
+      <select name="days" onChange=${(/** @type {Event} */ event) => setSpan(chosenIn(event))}>
+        ${Object.entries(spans).map(([name, [text]]) => html`<option value=${name} selected=${name === span}>${text}</option>`)}
       </select></label>
   </form>`;
 }

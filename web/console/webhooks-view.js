@@ -9,26 +9,58 @@ import { ago, card, emptyState, feedEnd } from './parts.js';
 
 // The webhooks that were not delivered, their delivery once more, and a test of a receiver.
 
-/** @import { BulkAction, FailedWebhook, FeedOptions, Field, Schemas } from './types.ts' */
+/** @import { BulkAction, FailedWebhook, FeedOptions, Field, Navigate, Schemas, Visit } from './types.ts' */
 
 const testLookMs = 500;
 
-/** @type {FeedOptions<FailedWebhook>} */
-const list = {
-  async read(page, signal) {
-    const { callbacks, next_cursor: cursor } = await ask((http) =>
-      http.GET('/api/callbacks', { params: { query: page }, signal }),
-    );
-    return { items: callbacks.map((each) => ({ ...each, created_at: each.failed_at })), cursor };
+/** Of a receiver, so many pages are looked through for its first webhook. */
+const pagesMax = 20;
+
+/** The host that a webhook goes to. @param {{ url: string }} failed */
+const receiverOf = ({ url }) => (URL.canParse(url) ? new URL(url).host : url);
+
+/** The webhooks of a receiver, or of all. @param {string} receiver @returns {FeedOptions<FailedWebhook>} */
+const listOf = (receiver) => ({
+  async read({ limit, ...page }, signal) {
+    /** @type {FailedWebhook[]} */
+    const items = [];
+    let query = { limit, ...page };
+    for (let pages = 0; ; pages += 1) {
+      const { callbacks, next_cursor: cursor } = await ask((http) =>
+        http.GET('/api/callbacks', { params: { query }, signal }),
+      );
+      const wanted = callbacks.filter((each) => receiver === '' || receiverOf(each) === receiver);
+      items.push(...wanted.map((each) => ({ ...each, created_at: each.failed_at })));
+      if (items.length > 0 || cursor === null || pages === pagesMax) return { items, cursor };
+      query = { limit, cursor };
+    }
   },
   idOf: (failed) => failed.job_id,
   pageSize: 100,
   polledItems: 50,
-  pollMs: 5000,
-};
+  // Of one receiver several pages may be looked through.
+  pollMs: receiver === '' ? 5000 : 30_000,
+});
 
-export function WebhooksView() {
-  const feed = useFeed(list);
+/** Every webhook of a receiver up to `max`. @param {string} receiver @param {number} max @param {AbortSignal} signal */
+async function allOf(receiver, max, signal) {
+  const { read } = listOf(receiver);
+  /** @type {FailedWebhook[]} */
+  const found = [];
+  /** @type {string | null | undefined} */
+  let cursor;
+  while (cursor !== null && found.length < max) {
+    const page = await read({ limit: 100, ...(cursor && { cursor }) }, signal);
+    found.push(...page.items);
+    cursor = page.cursor;
+  }
+  return found;
+}
+
+/** @param {Visit} visit */
+export function WebhooksView({ query, navigate }) {
+  const [receiver] = useState(() => query.get('receiver') ?? '');
+  const feed = useFeed(listOf(receiver));
   const { chosen, toggle, clear } = useSelection();
   const [sent, setSent] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   // What was sent again is in the list once more if that failed too: as a later failure.
@@ -40,10 +72,10 @@ export function WebhooksView() {
     title: (count) => `Deliver ${count} webhooks again?`,
     text: 'Each gets a new series of attempts, with the same bytes.',
     button: 'Deliver them',
-    items: async () => wanted,
+    items: async (max, signal) => (chosen.size === 0 ? await allOf(receiver, max, signal) : wanted),
     act: async ({ job_id: id }) => {
       await ask((http) => http.POST('/api/jobs/{id}/callbacks/redeliver', byId(id)));
-      setSent((before) => new Set([...before, ...wanted.filter((each) => each.job_id === id).map(keyOf)]));
+      setSent((before) => new Set([...before, ...failed.filter((each) => each.job_id === id).map(keyOf)]));
     },
   };
   return html`<div class="view page">
@@ -53,10 +85,11 @@ export function WebhooksView() {
       ${card(
         'Not delivered',
         { class: 'failed-webhooks', actions: h(Bulk, { actions: failed.length === 0 ? [] : [again], onDone: clear }) },
+        (receiver !== '' || failed.length > 0) && receiverForm({ receiver, failed, navigate }),
         html`<ul class="job-list" aria-label="Webhooks that were not delivered, the latest first">
           ${failed.map((each) => rowOf(each, chosen.has(each.job_id), (isOn) => toggle([each.job_id], isOn)))}
         </ul>`,
-        feedEnd(feed, noFailures),
+        feedEnd(feed, receiver === '' ? noFailures : noneOfReceiver),
       )}
     </div>
   </div>`;
@@ -64,6 +97,29 @@ export function WebhooksView() {
 
 /** @param {FailedWebhook} failed */
 const keyOf = ({ job_id: id, failed_at: at }) => `${id} ${at}`;
+
+/** @param {{ receiver: string, failed: readonly FailedWebhook[], navigate: Navigate }} props */
+function receiverForm({ receiver, failed, navigate }) {
+  const names = [...new Set([...(receiver === '' ? [] : [receiver]), ...failed.map(receiverOf)])].toSorted();
+  const onChange = (/** @type {Event} */ { currentTarget }) => {
+    const name = currentTarget instanceof HTMLSelectElement ? currentTarget.value : '';
+    navigate(name === '' ? '/webhooks' : `/webhooks?${new URLSearchParams({ receiver: name })}`);
+  };
+  return html`<form class="filters" aria-label="Filter">
+    <label class="field inline"><span>Receiver</span>
+      <select name="receiver" onChange=${onChange}>
+        <option value="">Every receiver</option>
+        ${names.map((name) => html`<option value=${name} selected=${name === receiver}>${name}</option>`)}
+      </select></label>
+  </form>`;
+}
+
+const noneOfReceiver = () =>
+  emptyState(
+    'Every webhook to this receiver was delivered',
+    'Choose another receiver, or all of them.',
+    html`<a class="button" href="#/webhooks">Every receiver</a>`,
+  );
 
 const noFailures = () => emptyState('Every webhook was delivered', 'One whose last attempt fails is shown here.');
 
