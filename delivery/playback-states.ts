@@ -82,7 +82,7 @@ export class PlaybackStates {
     const address = `/s/{ticket}/${hash}/master.m3u8`;
     throw new KnownProblem(
       'not_found',
-      `This media plays by tickets alone: ${address}. The application that shows it makes them.`,
+      `This media plays only with a ticket: ${address}. The application that shows it makes them.`,
     );
   }
 

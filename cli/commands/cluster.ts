@@ -11,7 +11,7 @@ export const pools: Command = {
   argsMin: 0,
   argsMax: 0,
   doc: 'Shows the RunnerPools of the cluster: how many pods run, how many jobs wait, and what keeps them.',
-  more: 'It asks the API server that KUBECONFIG names, or the cluster of its own pod.',
+  more: 'It asks the API server that KUBECONFIG names, or without one that of the cluster in which it runs.',
   example: 'pools --namespace reelwright-runners',
   options: { namespace: { value: 'NAME', doc: 'of the runners; else RUNNER_NAMESPACE' } },
   run: async ({ options, env, output, signal }) => {

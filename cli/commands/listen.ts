@@ -37,7 +37,7 @@ export const listen: Command = {
   example: 'listen --forward http://localhost:8080/webhooks',
   options: {
     forward: { value: 'URL', doc: 'where they go' },
-    hash: { value: 'HASH', doc: 'jobs of this media alone' },
+    hash: { value: 'HASH', doc: 'only jobs of this media' },
     count: { value: 'N', doc: 'end after so many' },
   },
   run: async (context) => {

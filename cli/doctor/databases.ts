@@ -7,7 +7,7 @@ import { connectionFault, plainAddress } from './connection-faults.ts';
 
 // Postgres and Redis.
 
-const embedded = 'the database is embedded: it runs with the service alone';
+const embedded = 'the database is embedded: it runs only while the service does';
 
 const database: Check = {
   name: 'database',

@@ -141,7 +141,8 @@ function sourceOf({ config }: Ground): StorageSettings {
   return config.source;
 }
 
-const noSource = ({ config }: Ground) => (config.source === null ? 'delivery alone reads no sources' : null);
+const noSource = ({ config }: Ground) =>
+  config.source === null ? 'a server that only delivers reads no sources' : null;
 const noWork = ({ config }: Ground) =>
   partsOf(config.media).work === null ? 'working objects are in the media bucket' : null;
 const noUploads = ({ config }: Ground) => (config.uploads === null ? 'uploads are off' : null);

@@ -42,7 +42,7 @@ interface ThumbWork {
   readonly etag: string | null;
 }
 
-const missingMessage = 'The object that encoded_key names does not exist; take its key from the results of its job.';
+const missingMessage = 'There is no image with this key. Take the key from the results of its job.';
 
 /** Where an image came from, for `svc_image_results_total`. */
 type ThumbOrigin = 'memory_hit' | 'bucket_hit' | 'processed';

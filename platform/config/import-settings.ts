@@ -35,7 +35,7 @@ export const importVariables = {
   hosts: declare('IMPORT_HOSTS', hostsValue, {
     defaultDoc: 'none; imports are refused',
     absent: none,
-    doc: 'Hosts of files: `media.example.com`, `*.cdn.example.com` for every name below it, `10.0.0.5:8080` for a port of its own. Needs uploads.',
+    doc: 'Hosts of files: `media.example.com`, `*.cdn.example.com` for every name below it, `10.0.0.5:8080` for one port. Needs uploads.',
   }),
   allowedCidrs: declare('IMPORT_ALLOWED_CIDRS', cidrsValue, {
     defaultDoc: 'none',

@@ -124,7 +124,7 @@ const serverVariables = {
   }),
   probePort: forServer('PROBE_PORT', portValue, {
     default: '0',
-    doc: 'Port of a listener for the probes of Kubernetes alone; `0` opens none.',
+    doc: 'Port of a separate listener for the probes of Kubernetes; `0` opens none.',
   }),
   surfaces: forServer('SERVER_SURFACES', wordsValue(surfaces), {
     default: 'api,delivery',

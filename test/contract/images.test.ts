@@ -134,7 +134,7 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
         sign(photo, { exp: 1_000_000_000 }),
         'The address expired at 2001-09-09T01:46:40.000Z; sign it with a later exp.',
       ],
-      [sign(missing), 'The object that encoded_key names does not exist; take its key from the results of its job.'],
+      [sign(missing), 'There is no image with this key. Take the key from the results of its job.'],
       [
         `/thumb/${signature}/${encodedKey}?${unsorted}`,
         'The signature covers the query as it is written; sign its names in alphabetical order.',

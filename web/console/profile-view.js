@@ -38,7 +38,7 @@ function Editor({ profile, text }) {
     <header class="page-head">
       <p class="crumbs"><a href="#/profiles">Profiles</a> /</p>
       <div class="title-line">
-        <h1>${profile ?? 'Write a profile'}</h1>
+        <h1>${profile ?? 'Check a profile'}</h1>
         <div class="actions">${canRollOut && html`<a class="button" href=${rollOut}>Roll out</a>`}</div>
       </div>
     </header>

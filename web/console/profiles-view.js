@@ -15,7 +15,7 @@ export function ProfilesView() {
   return html`<div class="view page">
     <header class="page-head title-line">
       <h1>Profiles</h1>
-      <div class="actions"><a class="button" href="#/check">Write a profile</a></div>
+      <div class="actions"><a class="button" href="#/check">Check a profile</a></div>
     </header>
     <div class="stack" aria-busy=${isBusy(loaded)}>
       ${whenLoaded(loaded, ({ profiles, rules }) => [profilesCard(profiles), rulesCard(rules)])}

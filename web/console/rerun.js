@@ -27,7 +27,7 @@ export async function makeAgain(job, navigate) {
   const names = (known?.profiles ?? []).map(({ name }) => name).filter((name) => name !== job.profile);
   const given = await asked({
     title: 'Make this job again?',
-    text: `It is made in a revision of its own; what is there stays until the new one has completed. ${cost}`,
+    text: `The result is a new revision; the current one plays until it has completed. ${cost}`,
     action: 'Make it again',
     isSafe: true,
     body: html`${

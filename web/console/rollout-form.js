@@ -22,16 +22,16 @@ const mediaFields = [
 ];
 /** @type {readonly Field[]} */
 const budgetFields = [
-  ['jobs', 'Reruns at once', '/budget/jobs', '', number('1')],
-  ['hours_per_day', 'Hours a day', '/budget/hours_per_day', 'Empty: no limit.', number()],
+  ['jobs', 'Jobs at once', '/budget/jobs', '', number('1')],
+  ['hours_per_day', 'Hours of work a day', '/budget/hours_per_day', 'Empty: no limit.', number()],
 ];
 const noSizes = 'Empty: sizes are not judged.';
-const shareHint = '0.02 is one of fifty; one at least.';
+const shareHint = '0.02 is one of fifty. At least one media is made.';
 /** @type {readonly Field[]} */
 const canaryFields = [
   ['share', 'Share of the media', '/canary/share', shareHint, number('0.02')],
   ['max_failure_share', 'Share of failures, at most', '/canary/max_failure_share', '', number('0.05')],
-  ['max_bytes_ratio', 'New size over old size, at most', '/canary/max_bytes_ratio', noSizes, number()],
+  ['max_bytes_ratio', 'New size, at most this part of the old', '/canary/max_bytes_ratio', noSizes, number()],
   ['min_score', 'Mean score, at least', '/canary/min_score', 'Empty: not judged.', number()],
 ];
 const targetHint = 'Uses the profile as it is today.';

@@ -153,7 +153,7 @@ function specCard(rollout) {
     facts([
       ['Which', whichText(spec.which)],
       ['To profile', html`<a href=${`#/profiles/${encodeURIComponent(spec.to_profile)}`}>${spec.to_profile}</a>`],
-      ['Reruns at once', String(jobs)],
+      ['Jobs at once', String(jobs)],
       ['Hours today', hours ? `${rollout.hours_today} of ${hours}` : String(rollout.hours_today)],
       ['Not chosen', left.map(([why, number]) => `${String(number)} ${why.replaceAll('_', ' ')}`).join(', ')],
       ['Started', html`<span>${dateTimeText(rollout.created_at)} (${ago(rollout.created_at)})</span>`],

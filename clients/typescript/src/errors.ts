@@ -67,8 +67,8 @@ export const advice: Readonly<Record<string, string>> = {
   invalid_json: 'Send valid JSON.',
   invalid_request: 'Correct the fields that `errors` lists.',
   source_missing: 'Upload the source first, then submit again.',
-  unauthorized: 'Give a valid API key; a token is for playback alone.',
-  forbidden: 'Make a new token for this hash.',
+  unauthorized: 'Give a valid API key; a playback token is none.',
+  forbidden: 'Use a key with the right that the detail names, or make a new token for this hash.',
   not_found: 'Check the id, and that the base URL is the service’s.',
   media_deleted: 'Submit again to make a new one.',
   method_not_allowed: 'The service is older or newer than this client; use the version that belongs to it.',
@@ -87,9 +87,9 @@ export const advice: Readonly<Record<string, string>> = {
   busy: 'Wait for Retry-After, then send the same request again.',
   source_not_found: 'Upload the source, then retry the job.',
   source_unreadable: 'Check the source bucket and its rights, then retry the job.',
-  source_changed: 'Write each object once; retry the job.',
+  source_changed: 'Retry the job; do not replace an object while a job reads it.',
   unsupported_media: 'Send another format.',
-  corrupt_input: 'Upload the file again; the log tail of the job names the fault.',
+  corrupt_input: 'Upload the file again; the log tail of the job says what is wrong with it.',
   no_video_stream: 'Submit a source that has video.',
   timestamp_out_of_range: 'Choose a time within the source.',
   limit_exceeded: 'Send a smaller source; the message names the limit.',
@@ -117,8 +117,15 @@ export async function errorOf(response: Response): Promise<ReelwrightError> {
     const detail = `${response.url || 'the service'} answered ${status} without a problem document`;
     return new ReelwrightError({ code: 'unexpected_answer', detail, status, traceId, retryAfterSec });
   }
-  const { code, detail, errors = [] } = problem;
+  const { code, detail: given, errors = [] } = problem;
+  const detail = code === 'not_found' ? (wrongBase(response.url) ?? given) : given;
   return new ReelwrightError({ code, detail, status, errors, traceId, retryAfterSec });
+}
+
+/** The fault of a base address that has the path of a page of the service at its end; null for any other. */
+function wrongBase(url: string): string | null {
+  const [, page] = /\/(api|console|docs|player)\/api\//.exec(url) ?? [];
+  return page === undefined ? null : `baseUrl ends with /${page}; leave that out: the client adds the paths.`;
 }
 
 /** The error of one submission of a batch. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -74,12 +75,19 @@ def error_of(response: httpx.Response) -> ReelwrightError:
         pass
     status, retry_after_sec = response.status_code, retry_after_of(response)
     if isinstance(problem, dict) and isinstance(problem.get("code"), str):
-        return error_of_problem(problem, status, retry_after_sec)
+        detail = _wrong_base(str(response.url)) if problem["code"] == "not_found" else None
+        return error_of_problem(problem if detail is None else {**problem, "detail": detail}, status, retry_after_sec)
     detail = f"{response.url} answered {status} without a problem document"
     trace_id = response.headers.get("x-trace-id")
     return ReelwrightError(
         "unexpected_answer", detail, status=status, trace_id=trace_id, retry_after_sec=retry_after_sec
     )
+
+
+def _wrong_base(url: str) -> str | None:
+    """The fault of a base address that has the path of a page of the service at its end; None for any other."""
+    found = re.search(r"/(api|console|docs|player)/api/", url)
+    return None if found is None else f"base_url ends with /{found[1]}; leave that out: the client adds the paths."
 
 
 def error_of_problem(problem: Any, status: int, retry_after_sec: float | None = None) -> ReelwrightError:
