@@ -158,6 +158,11 @@ describe('the monitoring of the chart', () => {
     expect(namedIn(text).filter((name) => !own.includes(name))).toEqual([]);
   });
 
+  it('each panel of the dashboard has a description', () => {
+    const { panels } = JSON.parse(dashboard) as { panels: { title: string; description?: string }[] };
+    expect(panels.filter(({ description = '' }) => description === '').map(({ title }) => title)).toEqual([]);
+  });
+
   /** Whether a selector of an alert, such as `route=~"…"`, accepts a value of its label. */
   const accepts = (name: string, label: string, value: string) => {
     const { expr } = alerts.find(({ alert }) => alert === name) ?? { expr: '' };
