@@ -86,14 +86,28 @@ export async function listJobs(
   return ((await response.json()) as { jobs: readonly JobAnswer[] }).jobs;
 }
 
+/** A service that does not answer for so long has ended. */
+const outageMsMax = 30_000;
+
 /** Polls a job until it has ended. @throws Error when it did not complete */
 export async function waitForJob<T extends JobType>(
   jobId: string,
   api: ApiAccess,
   onJob: (job: JobAnswer) => void = () => {},
 ): Promise<JobAnswer<T> & { readonly results: JobResults<T> }> {
+  let answeredAt = Date.now();
   for (;;) {
-    const job = await getJob(jobId, api);
+    // A busy machine may let a request fail: the service is asked again for a while.
+    const job = await getJob(jobId, api).catch((error: unknown) => {
+      api.signal.throwIfAborted();
+      if (!(error instanceof TypeError) || Date.now() - answeredAt > outageMsMax) throw error;
+      return null;
+    });
+    if (job === null) {
+      await sleep(1_000, undefined, { signal: api.signal });
+      continue;
+    }
+    answeredAt = Date.now();
     onJob(job);
     if (job.status === 'completed' && job.results !== null) return job as JobAnswer<T> & { results: JobResults<T> };
     if (isFinal(job.status)) throw new Error(`${job.type} ${job.status}: ${whyFailed(job)}`);
