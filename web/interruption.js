@@ -1,3 +1,4 @@
+import { unreachableProblem } from './problems.js';
 import { bufferedAhead, bufferedEnd } from './timeline.js';
 
 // A part of the stream that cannot be loaded. What is buffered plays on, the part is requested again, and the viewer is
@@ -16,6 +17,21 @@ const stillMs = 1000;
  * @property {(problem: PlaybackProblem) => void} show
  * @property {() => void} hide hides the problem again
  */
+
+/**
+ * Why a part was not loaded: because of the part alone, or because nothing can be reached.
+ *
+ * @param {PlaybackProblem} problem
+ * @param {string} master the address of the stream
+ */
+export async function causeOf(problem, master) {
+  if (problem.kind !== 'part-unreachable') return problem;
+  const request = fetch(master, { method: 'HEAD', cache: 'no-store' });
+  return await request.then(
+    () => problem,
+    () => unreachableProblem('stream-unreachable'),
+  );
+}
 
 /**
  * @param {HTMLVideoElement} video

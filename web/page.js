@@ -5,11 +5,13 @@ import { wireDetails } from './details.js';
 import { elementOf } from './elements.js';
 import { createEmbedding } from './embedding.js';
 import { showFigures } from './figures.js';
-import { createInterruption } from './interruption.js';
+import { showHeading } from './heading.js';
+import { causeOf, createInterruption } from './interruption.js';
 import { createMenus } from './menus.js';
 import { createMessage } from './message.js';
 import { showInPicker, wirePicker } from './picker.js';
-import { PlaybackProblem, unreachableProblem } from './problems.js';
+import { showPoster } from './poster.js';
+import { nothingProblem, PlaybackProblem, problemOf, unreachableProblem } from './problems.js';
 import { remember, showRecent } from './recent.js';
 import { captureState, restoreTracks, watchPauses } from './resumption.js';
 import { openSideFiles } from './side-files.js';
@@ -86,29 +88,28 @@ async function play() {
   const onProblem = (problem) => {
     if (mine === generation) handle(problem);
   };
-  let next;
   try {
-    next = createStreamPlayer(video, { choice: () => credentials.choice(), onChange: () => menus.show(), onProblem });
-  } catch (error) {
-    // Such as a library that was not loaded.
-    fail(error);
-    return;
-  }
-  player = next;
-  sideFiles = openSideFiles(() => credentials.choice());
-  spinner.hidden = false;
-  await sideFiles.refresh();
-  if (mine !== generation) return;
-  try {
+    const input = { choice: () => credentials.choice(), onChange: () => menus.show(), onProblem };
+    const next = createStreamPlayer(video, input);
+    player = next;
+    sideFiles = openSideFiles(() => credentials.choice());
+    spinner.hidden = false;
+    await sideFiles.refresh();
+    if (mine !== generation) return;
+    // It is an ornament: the stream plays without it.
+    if (choice.poster === '' && from === null)
+      showPoster(video, sideFiles, {
+        fromSec: choice.startSec,
+        isCurrent: () => mine === generation,
+      }).catch(() => undefined);
     await next.load(from?.time ?? (choice.startSec || undefined));
+    if (mine !== generation) return;
+    left = null;
+    if (from) restoreTracks(next, from);
+    await begin(next, { ...choice, isPaused: from === null ? choice.isEmbedded : from.isPaused });
   } catch (error) {
     onProblem(error);
-    return;
   }
-  if (mine !== generation) return;
-  left = null;
-  if (from) restoreTracks(next, from);
-  await begin(next, { ...choice, isPaused: from === null ? choice.isEmbedded : from.isPaused });
 }
 
 /**
@@ -137,19 +138,10 @@ async function begin(loaded, { hash, ticket, poster, isPaused }) {
 }
 
 /** @param {import('./addresses.js').Choice} choice */
-function showChoice({ hash, token, poster, title: given, isClean, isEmbedded }) {
-  document.body.toggleAttribute('data-embedded', isEmbedded);
+function showChoice(choice) {
+  const { hash, token, poster } = choice;
+  showHeading(choice);
   video.poster = poster;
-  document.body.toggleAttribute('data-clean', isClean && hash !== '');
-  document.body.toggleAttribute('data-titled', given !== '' && hash !== '');
-  const name = given === '' ? hash : given;
-  document.title = hash === '' ? 'Reelwright player' : isClean ? name : `${name} · Reelwright player`;
-  const title = elementOf('title', HTMLElement);
-  title.textContent = hash === '' ? 'No stream selected' : name;
-  // The name of the product, which is the heading otherwise, is not on a clean page.
-  if (isClean) title.role = 'heading';
-  else title.removeAttribute('role');
-  title.ariaLevel = isClean ? '1' : null;
   showInPicker({ hash, token });
   message.hide();
   spinner.hidden = true;
@@ -158,9 +150,7 @@ function showChoice({ hash, token, poster, title: given, isClean, isEmbedded }) 
   controls.showState();
   menus.clear();
   controls.markChapters([]);
-  if (hash !== '') return;
-  const text = 'Nothing to play. Open a player link, or enter the name of a media.';
-  message.show(new PlaybackProblem({ kind: 'nothing', title: 'No stream selected', text }));
+  if (hash === '') message.show(nothingProblem());
 }
 
 /**
@@ -200,28 +190,23 @@ function fail(problem) {
   const broken = player;
   player = null;
   interruption.clear();
-  spinner.hidden = true;
   stage.dataset['state'] = 'failed';
   controls.enable(false);
   controls.showState();
   void broken?.destroy();
   menus.show();
-  const shown =
-    problem instanceof PlaybackProblem
-      ? problem
-      : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) });
+  const shown = problemOf(problem);
   const mine = generation;
   const isAsked = embedding.ask(shown, readFragment().hash, () => {
     if (mine === generation) showFailure(shown);
   });
-  if (isAsked) spinner.hidden = false;
-  else showFailure(shown);
+  spinner.hidden = !isAsked;
+  if (!isAsked) showFailure(shown);
 }
 
 /** @param {PlaybackProblem} problem */
 function showFailure(problem) {
   spinner.hidden = true;
-  stage.dataset['state'] = 'failed';
   message.show(problem);
 }
 
@@ -231,23 +216,13 @@ function leave() {
     left = captureState(video, player, { hash: readFragment().hash, isPaused: wasPaused() });
 }
 
-/**
- * Shows why a part was not loaded: without an answer, because of the part alone, or because nothing can be reached.
- *
- * @param {PlaybackProblem} problem
- */
+/** @param {PlaybackProblem} problem */
 async function showCause(problem) {
   const mine = generation;
-  const master = streamAddress(credentials.choice(), 'master.m3u8');
-  const isReachable =
-    problem.kind !== 'part-unreachable' ||
-    (await fetch(master, { method: 'HEAD', cache: 'no-store' }).then(
-      () => true,
-      () => false,
-    ));
+  const cause = await causeOf(problem, streamAddress(credentials.choice(), 'master.m3u8'));
   if (mine !== generation || !interruption.isShown()) return;
   spinner.hidden = true;
-  message.show(isReachable ? problem : unreachableProblem('stream-unreachable'));
+  message.show(cause);
 }
 
 wirePicker();

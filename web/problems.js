@@ -26,6 +26,24 @@ export class PlaybackProblem extends Error {
   }
 }
 
+/** What the page shows without a stream. */
+export const nothingProblem = () =>
+  new PlaybackProblem({
+    kind: 'nothing',
+    title: 'No stream selected',
+    text: 'Nothing to play. Open a player link, or enter the name of a media.',
+  });
+
+/**
+ * Anything that was thrown, such as by a library that was not loaded, as a problem.
+ *
+ * @param {unknown} error
+ */
+export const problemOf = (error) =>
+  error instanceof PlaybackProblem
+    ? error
+    : new PlaybackProblem({ kind: 'page', title: 'The stream does not play', text: String(error) });
+
 /**
  * The claims of a token; the signature is not verified.
  *

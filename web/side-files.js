@@ -50,16 +50,12 @@ async function readCues(address) {
   return Array.from(found, ([, from = '', to = '', text = '']) => ({ from: secondsOf(from), to: secondsOf(to), text }));
 }
 
-/**
- * Loads a sheet: its size scales the tile that is cut out of it.
- *
- * @param {string} address
- */
-async function sizeOf(address) {
+/** @param {string} address */
+export async function loadImage(address) {
   const image = new Image();
   image.src = address;
   await image.decode();
-  return { imageWidth: image.naturalWidth, imageHeight: image.naturalHeight };
+  return image;
 }
 
 /**
@@ -138,7 +134,9 @@ export function openSideFiles(choice) {
       const tile = found.find(({ from, to }) => time >= from && time < to) ?? found.at(-1);
       if (tile === undefined) return null;
       const uri = withTicket(tile.uri, choice());
-      return { ...tile, uri, ...(await sizeOf(uri)) };
+      // The size of the sheet scales the tile that is cut out of it.
+      const { naturalWidth: imageWidth, naturalHeight: imageHeight } = await loadImage(uri);
+      return { ...tile, uri, imageWidth, imageHeight };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { keyAddress, kindOfAddress, streamAddress, withTicket } from './addresses.js';
-import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
+import { insecureContextProblem, PlaybackProblem, problemOf, problemOfStatus } from './problems.js';
 
 // Shaka Player plays clear and encrypted streams (cbcs in fMP4). It fetches the key by a request of type KEY, reads the
 // key id from the init segment, and passes both to the browser's ClearKey.
@@ -186,8 +186,7 @@ function detailIn(body) {
  * @param {import('./problems.js').Asked} asked
  */
 function problemOfShaka(error, asked) {
-  if (!isShakaError(error))
-    return new PlaybackProblem({ kind: 'page', title: 'The stream does not play', text: String(error) });
+  if (!isShakaError(error)) return problemOf(error);
   const { Category, Code } = shaka.util.Error;
   if ([Code.BAD_HTTP_STATUS, Code.HTTP_ERROR, Code.TIMEOUT].includes(error.code))
     return problemOfStatus(

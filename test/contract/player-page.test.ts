@@ -164,6 +164,37 @@ describe.skipIf(chromiumPath === null)('the player page without a stream in a re
       });
   });
 
+  it('C38.17: the poster is the first tile that shows something, and stays where the first frame shows nothing', async () => {
+    // Four tiles: two are black, two have stripes.
+    const posters = `(async () => {
+      const sheet = Object.assign(document.createElement('canvas'), { width: 640, height: 90 });
+      const context = sheet.getContext('2d');
+      context.fillRect(0, 0, 640, 90);
+      context.fillStyle = '#fff';
+      for (let x = 320; x < 640; x += 8) context.fillRect(x, 0, 4, 90);
+      const size = { width: 160, height: 90, imageWidth: 640, imageHeight: 90, positionY: 0, uri: sheet.toDataURL() };
+      const tileAt = async (time) => {
+        const index = Math.min(3, Math.floor(time / 2));
+        return { ...size, from: 2 * index, to: 2 * index + 2, positionX: 160 * index };
+      };
+      const posterAt = async (fromSec, to = 4) => {
+        const video = document.createElement('video');
+        const black = { ...(await tileAt(0)), to: 2 };
+        await showPoster(video, { tileAt: to === 0 ? async () => black : tileAt }, { fromSec, isCurrent: () => to >= 0 });
+        const before = video.hasAttribute('poster');
+        video.dispatchEvent(new Event('loadeddata'));
+        return [before, video.hasAttribute('poster')];
+      };
+      return Promise.all([posterAt(0), posterAt(5), posterAt(0, 0), posterAt(0, -1)]);
+    })()`;
+    expect(await answerOf('poster.js', 'showPoster', posters)).toEqual([
+      [true, true],
+      [true, false],
+      [false, false],
+      [false, false],
+    ]);
+  });
+
   it('the field suggests the twelve hashes that played last, each once', async () => {
     const page = await visit();
     await page.evaluate(`localStorage.setItem('reelwright.recent', JSON.stringify([7, 'a']))`);

@@ -76,18 +76,34 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
   });
 
   // Every other reason: test/contract/player-page.test.ts.
-  it.each([
-    ['without a token', null, /^key-401: This stream is encrypted and needs a token/],
-    ["with another media's token", 'bars-clear', /^key-403: The token was refused It was made for another media/],
-  ])('%s the encrypted stream does not play, and the page shows the reason', async (name, other, message) => {
-    const token = other === null ? {} : { token: tokenFor(other) };
-    const { page, errors } = await visitPlayer({ hash: bars.encrypted, ...token });
-    await expect.poll(() => messageOf(page)).toMatch(message);
+  it("with another media's token the encrypted stream does not play, and the page shows the reason", async () => {
+    const { page, errors } = await visitPlayer({ hash: bars.encrypted, token: tokenFor(bars.clear) });
+    await expect.poll(() => messageOf(page)).toMatch(/^key-403: The token was refused It was made for another media/);
     // The player is removed from the page, so that nothing can begin to play later.
     await expect.poll(() => page.evaluate(`document.querySelector('video').readyState`)).toBe(0);
     expect(await stateOf(page)).toMatchObject({ time: 0, frames: 0 });
     expect(errors).toEqual([]);
-    await keepScreenshot(page, name.replaceAll(/\W+/g, '-'));
+  });
+
+  it('without a token the encrypted stream does not play, and the page shows the reason', async () => {
+    const { page } = await visitPlayer({ hash: bars.encrypted });
+    await expect.poll(() => messageOf(page)).toMatch(/^key-401: This stream is encrypted and needs a token/);
+  });
+
+  it('C38.17: before a stream without a cover plays, a frame of its storyboard is its poster, then its own', async () => {
+    const watched = await visitPlayer({});
+    const { page, complaints } = watched;
+    await page.route(/\.m4s$/, () => undefined);
+    await page.goto(playerUrl(bars.service.url, { hash: bars.clear, embedded: '1' }));
+    await expect.poll(() => page.getAttribute('video', 'poster')).toMatch(/^data:image\/jpeg;/);
+    await expect.poll(async () => (await shownFrame(page)).contrast).toBeGreaterThan(20);
+    await keepScreenshot(page, 'poster-of-storyboard');
+    await page.unroute(/\.m4s$/);
+    await page.reload();
+    await expect.poll(() => page.isEnabled('#play')).toBe(true);
+    await expect.poll(() => page.getAttribute('video', 'poster')).toBeNull();
+    expect((await shownFrame(page)).contrast).toBeGreaterThan(20);
+    expect(complaints).toEqual([]);
   });
 
   it('an encrypted stream asks for https where the browser does not decrypt', async () => {
