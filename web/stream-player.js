@@ -69,7 +69,9 @@ export function createStreamPlayer(video, { choice, onChange, onProblem }) {
     // The token goes only to the host that served this page, whichever host the playlist names.
     request.uris = [keyAddress(hash)];
     const { token } = choice();
-    if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
+    // The server would refuse it: whoever has a token is asked first.
+    if (token === '') throw problemOfStatus('key', 401, choice());
+    request.headers['Authorization'] = `Bearer ${token}`;
   });
   // A deleted stream ends at once, not after further tries.
   networking?.addEventListener('retry', (event) => {
@@ -188,6 +190,8 @@ function detailIn(body) {
 function problemOfShaka(error, asked) {
   if (!isShakaError(error)) return problemOf(error);
   const { Category, Code } = shaka.util.Error;
+  const [thrown] = error.data;
+  if (error.code === Code.REQUEST_FILTER_ERROR && thrown instanceof PlaybackProblem) return thrown;
   if ([Code.BAD_HTTP_STATUS, Code.HTTP_ERROR, Code.TIMEOUT].includes(error.code))
     return problemOfStatus(
       kindOfAddress(String(error.data[0]), asked.hash),

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { chromiumPath, openPage } from '../../testing/browser.ts';
+import { chromiumPath, openPage, type WatchedPage } from '../../testing/browser.ts';
 import { serveReactPage } from '../../testing/react-page.ts';
 import { onStage } from '../../testing/stage/stage.ts';
 import { tokenFor } from '../../testing/player-page.ts';
@@ -37,7 +37,13 @@ const eventNames = 'ready play playing pause seeked ended timeupdate durationcha
 
 /** Puts an element with these attributes into a page; `globalThis.seen` has its events. */
 async function open(attributes: Record<string, string>, tokens: readonly string[] = []): Promise<Page> {
-  const { page } = await openPage();
+  const { page } = await openWatched(attributes, tokens);
+  return page;
+}
+
+async function openWatched(attributes: Record<string, string>, tokens: readonly string[] = []): Promise<WatchedPage> {
+  const watched = await openPage();
+  const { page } = watched;
   await page.goto(pages.origin);
   await page.evaluate(`customElements.whenDefined('reelwright-player')`);
   await page.evaluate(`
@@ -51,7 +57,7 @@ async function open(attributes: Record<string, string>, tokens: readonly string[
     for (const [name, value] of Object.entries(${JSON.stringify(attributes)})) player.setAttribute(name, value);
     document.body.append(player);
   `);
-  return page;
+  return watched;
 }
 
 /** Messages that look like the player's, from a window or an origin that is not its own. */
@@ -122,6 +128,16 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     expect(await page.evaluate('player.paused')).toBe(true);
     await page.evaluate('player.play()');
     await expect.poll(() => currentTime(page)).toBeGreaterThan(0.5);
+  });
+
+  it('C38.18: without a token the element asks for one before it requests the key, and nothing is refused', async () => {
+    const watched = await openWatched({ hash: encrypted }, [tokenFor(encrypted)]);
+    const { page, complaints } = watched;
+    await expect.poll(() => names(page)).toContain('ready');
+    expect(await page.evaluate('asked')).toEqual([{ hash: encrypted, reason: 'missing' }]);
+    const keys = (await watched.requests()).filter(({ url }) => url.includes('/api/key/'));
+    expect(keys.map(({ headers }) => headers['authorization']?.split(' ')[0])).toEqual(['Bearer']);
+    expect(complaints).toEqual([]);
   });
 
   it('the element says why a stream does not play when its page fails to give a token, or gives none in time', async () => {

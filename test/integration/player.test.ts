@@ -85,9 +85,11 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the player page i
     expect(errors).toEqual([]);
   });
 
-  it('without a token the encrypted stream does not play, and the page shows the reason', async () => {
-    const { page } = await visitPlayer({ hash: bars.encrypted });
-    await expect.poll(() => messageOf(page)).toMatch(/^key-401: This stream is encrypted and needs a token/);
+  it('C38.18: without a token the page asks for one, and requests no key', async () => {
+    const watched = await visitPlayer({ hash: bars.encrypted });
+    await expect.poll(() => messageOf(watched.page)).toMatch(/^key-401: This stream is encrypted and needs a token/);
+    expect((await watched.requests()).filter(({ url }) => url.includes('/api/key/'))).toEqual([]);
+    expect([watched.errors, watched.complaints]).toEqual([[], []]);
   });
 
   it('C38.17: before a stream without a cover plays, a frame of its storyboard is its poster, then its own', async () => {
