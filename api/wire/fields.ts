@@ -23,6 +23,12 @@ export const hashField = z
   .string()
   .describe('The name of the media that its submitter chose.')
   .meta({ examples: ['movie-1'] });
+/** The API key that asked for something. */
+export const keyIdField = z
+  .string()
+  .nullable()
+  .meta({ examples: ['2bb80d53'] });
+
 export const etagField = z.string().meta({ examples: ['"9b2cf535f27731c974343645a3985328"'] });
 export const kidField = z.string().meta({ examples: ['9a04f07998404286ab92e65be0885f95'] });
 export const profileField = z.string().meta({ examples: ['default'] });

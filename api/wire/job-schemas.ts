@@ -15,6 +15,7 @@ import {
   jobIdField,
   jobStatusField,
   jobTypeField,
+  keyIdField,
   lineOfText,
   metadataField,
   nextCursorField,
@@ -71,6 +72,7 @@ const jobOfType = (type: JobType) =>
       .string()
       .describe('The RunnerPool that runs it.')
       .meta({ examples: ['default'] }),
+    key_id: keyIdField.describe('The API key that asked for it; null: none did.'),
     title: titleField.describe('The title that it was submitted with; null: none.'),
     metadata: metadataField.describe('The strings that it was submitted with.'),
     created_at: time.describe('When it was accepted.'),
@@ -197,6 +199,7 @@ export const callbacksSchema = z
       .describe('Where the event goes; null for a job without a webhook.')
       .meta({ examples: ['https://example.com/hooks/media'] }),
     callback_status: z.enum(callbackStatuses).nullable().describe('How the webhook stands; null before the end.'),
+    key_id: keyIdField.describe('The API key that asked for the job; null: none did.'),
     event_id: z.uuid().nullable().describe('The event; null until the job has ended, and without a `callback_url`.'),
     next_attempt_at: time.nullable().describe('When it is tried next; null when it is not.'),
     body: z.string().nullable().describe('What each attempt sends, byte for byte; null without an event.'),

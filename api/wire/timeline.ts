@@ -4,7 +4,7 @@ import { attemptsKept, endResults } from '#domain/jobs/attempts.ts';
 import { sumOfKnown, unitRunSchema, unitsListedMax } from '#domain/work/unit-run.ts';
 import type { JobTimeline, TimelineAttempt } from '#platform/postgres/job-timeline.ts';
 import { answers } from '#platform/http/route-doc.ts';
-import { count, jobIdField, time } from './fields.ts';
+import { count, jobIdField, keyIdField, time } from './fields.ts';
 
 const knownMs = count.nullable().meta({ examples: [151_000] });
 const knownBytes = count.nullable().meta({ examples: [48_000_000] });
@@ -42,6 +42,7 @@ export const jobTimelineSchema = z
       .string()
       .describe('The RunnerPool.')
       .meta({ examples: ['default'] }),
+    key_id: keyIdField.describe('The API key that asked for the job; null: none did.'),
     accepted_at: time.describe('When the job was accepted.'),
     finished_at: time.nullable().describe('When it ended.'),
     attempts: z
@@ -65,6 +66,7 @@ export function timelineToWire(timeline: JobTimeline): z.output<typeof jobTimeli
   return {
     job_id: timeline.id,
     pool: timeline.pool,
+    key_id: timeline.keyId,
     accepted_at: timeline.acceptedAt.toISOString(),
     finished_at: timeline.finishedAt?.toISOString() ?? null,
     attempts,

@@ -22,6 +22,8 @@ export interface TimelineAttempt extends AttemptWork {
 export interface JobTimeline {
   readonly id: string;
   readonly pool: string;
+  /** Null: no API key asked for it. */
+  readonly keyId: string | null;
   readonly acceptedAt: Date;
   readonly finishedAt: Date | null;
   /** Those that were claimed, in their order; of many the newest. */
@@ -38,7 +40,7 @@ type EndedAttempt = Partial<AttemptWork> &
     readonly ended_at: string;
   };
 
-type TimelineRow = Pick<JobRow, 'id' | 'queue' | 'pool' | 'attempt' | 'created_at' | 'finished_at'> & {
+type TimelineRow = Pick<JobRow, 'id' | 'queue' | 'pool' | 'attempt' | 'key_id' | 'created_at' | 'finished_at'> & {
   readonly source_size_bytes: string | null;
   readonly result_bytes: string | null;
   readonly lease_owner: string | null;
@@ -47,7 +49,7 @@ type TimelineRow = Pick<JobRow, 'id' | 'queue' | 'pool' | 'attempt' | 'created_a
 };
 
 const select = `
-  select id, queue, pool, attempt, created_at, finished_at, source_size_bytes, result_bytes, lease_owner, claimed_at,
+  select id, queue, pool, attempt, key_id, created_at, finished_at, source_size_bytes, result_bytes, lease_owner, claimed_at,
     ended_attempts
   from jobs where id = $1`;
 
@@ -77,6 +79,7 @@ function timelineOf(row: TimelineRow): JobTimeline {
   return {
     id: row.id,
     pool: row.pool ?? poolOfQueue[row.queue],
+    keyId: row.key_id,
     acceptedAt: row.created_at,
     finishedAt: row.finished_at,
     attempts: [...ended, ...(claimedAt === null || worker === null ? [] : [{ ...current, claimedAt }])],

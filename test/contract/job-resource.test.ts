@@ -54,6 +54,7 @@ describe('the Job', () => {
         wasted_seconds: 0,
       },
       pool: 'default',
+      key_id: expect.stringMatching(/^[0-9a-f]{8}$/),
       title: null,
       metadata: {},
       started_at: null,

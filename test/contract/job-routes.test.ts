@@ -311,6 +311,7 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
       job_id: id,
       callback_url: url,
       callback_status: null,
+      key_id: expect.stringMatching(/^[0-9a-f]{8}$/),
       event_id: null,
       next_attempt_at: null,
       body: null,

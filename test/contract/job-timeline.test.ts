@@ -46,6 +46,7 @@ describe('the timeline of a job in its row', () => {
     expect(await timelineOf(id)).toEqual({
       job_id: id,
       pool: 'default',
+      key_id: expect.stringMatching(/^[0-9a-f]{8}$/),
       accepted_at: time,
       finished_at: null,
       attempts: [],

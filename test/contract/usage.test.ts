@@ -107,6 +107,19 @@ it('C37.8: `GET /api/jobs/{id}` has what the attempts of the job took', async ()
   });
 });
 
+
+it('C35.27: a Job, its events, its timeline and that of its webhook have the key that asked for it', async () => {
+  const { json } = await api.submit(
+    { ...thumbnail('acme-asked'), callback_url: 'https://example.com/hook' },
+    { 'x-api-key': named.text },
+  );
+  await api.complete(json.job_id, results);
+  const of = (path: string) => api.call(`/api/jobs/${json.job_id}${path}`);
+  for (const path of ['', '/timeline', '/callbacks']) expect((await of(path)).json.key_id, path).toBe(named.id);
+  const { text } = await api.call(`/api/jobs/${json.job_id}/events`);
+  expect(text).toContain(`"key_id":"${named.id}"`);
+});
+
 const made = async (name: string, quotas: unknown) => {
   const body = JSON.stringify({ name, rights: ['submit', 'read'], quotas });
   const { status, json } = await api.call('/api/keys', {

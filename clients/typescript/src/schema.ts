@@ -1146,6 +1146,11 @@ export interface components {
             callback_url: string | null;
             /** @description How the webhook stands; null before the end. */
             callback_status: ("pending" | "sent" | "callback_failed") | null;
+            /**
+             * @description The API key that asked for the job; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             /** @description The event; null until the job has ended, and without a `callback_url`. */
             event_id: string | null;
             /**
@@ -1587,6 +1592,11 @@ export interface components {
              * @example default
              */
             pool: string;
+            /**
+             * @description The API key that asked for the job; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             /**
              * Format: date-time
              * @description When the job was accepted.
@@ -3317,6 +3327,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3430,6 +3445,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3543,6 +3563,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3656,6 +3681,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3769,6 +3799,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4052,6 +4087,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4165,6 +4205,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4278,6 +4323,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4391,6 +4441,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4504,6 +4559,11 @@ export interface components {
              *       "customer": "42"
              *     }
              */
+            /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };

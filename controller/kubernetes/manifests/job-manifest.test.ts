@@ -15,12 +15,12 @@ const template: JobTemplate = {
   credentials: { source: null, media: null },
 };
 
-function podOf(changes: Partial<JobTemplate>, poolSpec: Partial<RunnerPoolSpec> = {}) {
+function podOf(changes: Partial<JobTemplate>, poolSpec: Partial<RunnerPoolSpec> = {}, ofJob = job) {
   const mediaJob = { metadata: { name: 'mj-1', namespace: 'runners', uid: 'u' }, spec: {} } as never;
   const pool = { name: 'default', spec: { concurrency: 1, ...poolSpec } };
   const manifest = jobManifest(
     {
-      job,
+      job: ofJob,
       mediaJob,
       pool,
       report: null,
@@ -74,6 +74,11 @@ it('a Job and its pod are labelled with job, attempt, pool and unit, and name th
     expect(of?.labels).toEqual(labels);
     expect(of?.annotations).toMatchObject({ 'reelwright.dev/media-job': 'mj-1' });
   }
+});
+
+it('C37.21: a Job and its pod are labelled with the API key that asked for the job', () => {
+  const { job: made, metadata } = podOf({}, {}, { ...job, keyId: '2bb80d53' });
+  for (const of of [made.metadata, metadata]) expect(of?.labels).toMatchObject({ 'reelwright.dev/key-id': '2bb80d53' });
 });
 
 describe('the runner pod of a Job', () => {

@@ -67,6 +67,7 @@ export function jobManifest(input: JobInput, template: JobTemplate): RunnerJob {
       [labels.attempt]: String(job.attempt),
       [labels.pool]: pool.name,
       [labels.unit]: units.kind,
+      ...(job.keyId === null ? {} : { [labels.keyId]: job.keyId }),
     },
     annotations: { [mediaJobAnnotation]: name },
     pool: pool.spec,

@@ -12,6 +12,8 @@ export const labels = {
   attempt: `${apiGroup}/attempt`,
   pool: `${apiGroup}/pool`,
   unit: `${apiGroup}/unit`,
+  /** The API key whose job it is, for tools that split costs by labels; a batch does jobs of several. */
+  keyId: `${apiGroup}/key-id`,
   /** The label of the Job and the pod of a batch, which have no job. */
   batchId: `${apiGroup}/batch-id`,
 } as const;

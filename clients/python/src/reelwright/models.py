@@ -44,6 +44,8 @@ class Callbacks(TypedDict):
     """Where the event goes; null for a job without a webhook."""
     callback_status: Literal['pending', 'sent', 'callback_failed'] | None
     """How the webhook stands; null before the end."""
+    key_id: str | None
+    """The API key that asked for the job; null: none did."""
     event_id: str | None
     """The event; null until the job has ended, and without a `callback_url`."""
     next_attempt_at: str | None
@@ -273,6 +275,8 @@ class JobTimeline(TypedDict):
     """The job."""
     pool: str
     """The RunnerPool."""
+    key_id: str | None
+    """The API key that asked for the job; null: none did."""
     accepted_at: str
     """When the job was accepted."""
     finished_at: str | None
@@ -1892,6 +1896,8 @@ class ImageThumbnailJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -1951,6 +1957,8 @@ class VideoCoverJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2010,6 +2018,8 @@ class VideoPreviewJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2069,6 +2079,8 @@ class VideoTranscodeJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2128,6 +2140,8 @@ class VideoFullJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2282,6 +2296,8 @@ class ImageThumbnailListedJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2341,6 +2357,8 @@ class VideoCoverListedJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2400,6 +2418,8 @@ class VideoPreviewListedJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2459,6 +2479,8 @@ class VideoTranscodeListedJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
@@ -2518,6 +2540,8 @@ class VideoFullListedJob(TypedDict):
     """The strings that it was submitted with."""
     created_at: str
     """When it was accepted."""
+    key_id: str | None
+    """The API key that asked for it; null: none did."""
     started_at: str | None
     """When its first attempt was claimed."""
     finished_at: str | None
