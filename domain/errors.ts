@@ -50,7 +50,7 @@ export const requestErrors = {
   media_deleted: { publicMessage: 'What was here was deleted.' },
   method_not_allowed: { publicMessage: 'This address does not answer that method.' },
   not_retryable: { publicMessage: 'The job cannot be retried.' },
-  conflict: { publicMessage: 'The state of the job does not allow this.' },
+  conflict: { publicMessage: 'The present state does not allow this.' },
   upload_conflict: { publicMessage: 'The state of the upload does not allow this.' },
   upload_mismatch: { publicMessage: 'The uploaded bytes are not those that were announced.' },
   unsupported: { publicMessage: 'This is not a video, audio or image file.' },

@@ -1,6 +1,7 @@
 import { DatabaseError, type PoolClient } from 'pg';
 import { type ItemStatus, rolloutRequestSchema } from '#domain/rollouts/rollout.ts';
 import type { Database } from '#platform/postgres/database.ts';
+import { readPlanPage } from '#platform/postgres/rollout-plan.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { idOfRow, rolloutIds } from './many-rows.ts';
 
@@ -43,6 +44,7 @@ export function rolloutQueries(): Query[] {
     ['rollout: deferred', 0, (d) => new RolloutStore(d).defer(canary, 1_000)],
     ['rollout: old items', 0, (d) => new RolloutStore(d).forgetItems(86_400_000, 1_000)],
     ['rollout: a page of media', 600, (d) => items(d).planPage(canary, 500)],
+    ['rollout: a page of its plan', 600, (d) => readPlanPage(d, { spec, profile: null, plannedAfter: '' }, 500)],
     ['rollout: a media that cannot be read', 10, (d) => items(withUnreadable(d)).planPage(canary, 1)],
     ['rollout: the next item of the canary', 10, (d) => items(d).begin(canary, idOfRow(4))],
     ['rollout: the next item', 10, (d) => items(d).begin(running, idOfRow(4))],

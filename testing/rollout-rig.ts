@@ -36,7 +36,7 @@ export interface RerunEnd {
 }
 
 const ownSource = 'a.mp4';
-const profiles = { small: { crf: 30 }, other: { crf: 28 } };
+const profiles = { small: { crf: 30 }, other: { crf: 28 }, measured: { quality: { report: true } } };
 
 /** The dependencies of a process that works on rollouts. */
 export function rolloutDependencies(

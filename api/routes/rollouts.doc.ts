@@ -1,7 +1,13 @@
 import { rolloutListQuerySchema } from '#domain/rollouts/rollout.ts';
 import type { RolloutAction } from '#jobs/rollouts/change-rollout.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { rolloutBodySchema, rolloutDetailsSchema, rolloutListSchema, rolloutSchema } from '../wire/rollout.ts';
+import {
+  rolloutBodySchema,
+  rolloutDetailsSchema,
+  rolloutListSchema,
+  rolloutPlanSchema,
+  rolloutSchema,
+} from '../wire/rollout.ts';
 
 // Documentation of the rollout routes in the OpenAPI document.
 
@@ -20,6 +26,20 @@ export const create: RouteDoc = {
   body: { schema: rolloutBodySchema, isRequired: true },
   answers: { 202: { description: 'The rollout has begun.', schemas: [rolloutSchema] } },
   problems: [],
+};
+
+export const plan: RouteDoc = {
+  ...shared,
+  operationId: 'planRollout',
+  right: 'publish',
+  subject: 'everything',
+  summary: 'Show what a rollout would make again, and write nothing',
+  description:
+    'Media, hours and bytes, and what is expected of them. It looks at media for three seconds: `is_whole` says whether those were all.',
+  isLimited: true,
+  body: { schema: rolloutBodySchema, isRequired: true },
+  answers: { 200: { description: 'The plan.', schemas: [rolloutPlanSchema] } },
+  problems: ['busy'],
 };
 
 export const list: RouteDoc = {

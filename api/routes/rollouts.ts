@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { type Rollout, rolloutListQuerySchema } from '#domain/rollouts/rollout.ts';
 import { changeRollout, type RolloutAction, rolloutActions, unknownRollout } from '#jobs/rollouts/change-rollout.ts';
 import { createRollout } from '#jobs/rollouts/create-rollout.ts';
+import { planRollout } from '#jobs/rollouts/plan-rollout.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { apiKeyId } from '../hooks/api-key.ts';
@@ -13,6 +14,8 @@ import {
   rolloutBodySchema,
   type rolloutDetailsSchema,
   type rolloutListSchema,
+  type rolloutPlanSchema,
+  rolloutPlanToWire,
   rolloutToWire,
 } from '../wire/rollout.ts';
 import * as docs from './rollouts.doc.ts';
@@ -53,6 +56,15 @@ export function addRolloutRoutes(
       const { rollout } = await createRollout(dependencies, { id: randomUuid(), spec, keyId: apiKeyId(request) });
       audit(log, request, { what: 'rollout begun', rolloutId: rollout.id });
       return reply.code(202).header('location', `/api/rollouts/${rollout.id}`).send(rolloutToWire(rollout));
+    },
+  );
+
+  app.post(
+    '/api/rollouts/plan',
+    { onRequest: guards.limitedByRollout, config: { doc: docs.plan } },
+    async (request): Promise<z.output<typeof rolloutPlanSchema>> => {
+      const spec = validated(rolloutBodySchema, request.body);
+      return rolloutPlanToWire(spec, await planRollout(dependencies, spec));
     },
   );
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bytesSaved, itemCountsOf, itemCountsSchema, meanScore } from '#domain/rollouts/counts.ts';
+import type { RolloutPlan } from '#domain/rollouts/plan.ts';
 import {
   type Rollout,
   type RolloutCounts,
@@ -34,6 +35,11 @@ const countsSchema = itemCountsSchema.extend({
     .describe("The scores in the measure of the profile's `quality`."),
 });
 
+const notChosen = z
+  .record(z.string(), count)
+  .describe('Media that were found and not chosen, by why.')
+  .meta({ examples: [{ no_stream: 31, legal_hold: 2 }] });
+
 export const rolloutSchema = z
   .object({
     rollout_id: z.uuid().describe('The rollout.'),
@@ -58,10 +64,7 @@ export const rolloutSchema = z
       })
       .nullable()
       .describe('How the canary was judged; null before.'),
-    not_chosen: z
-      .record(z.string(), count)
-      .describe('Media that were found and not chosen, by why.')
-      .meta({ examples: [{ no_stream: 31, legal_hold: 2 }] }),
+    not_chosen: notChosen,
     hours_today: z
       .number()
       .describe('Hours of the current day in UTC, by reruns that have ended.')
@@ -74,6 +77,43 @@ export const rolloutSchema = z
       .meta({ examples: [null] }),
   })
   .register(answers, { id: 'Rollout' });
+
+export const rolloutPlanSchema = z
+  .object({
+    spec: rolloutRequestSchema.describe('What was asked for.'),
+    is_whole: z.boolean().describe('Whether every media was looked at: otherwise there are at least so many.'),
+    looked_at: count.describe('Media that were looked at.').meta({ examples: [1_200] }),
+    media: count.describe('Media that would be made again.').meta({ examples: [1_040] }),
+    not_chosen: notChosen,
+    source_hours: z
+      .number()
+      .min(0)
+      .describe('Hours of the sources of these media.')
+      .meta({ examples: [512.5] }),
+    unmeasured: count
+      .describe('Media among them whose length was not recorded: hours and estimates leave them out.')
+      .meta({ examples: [0] }),
+    bytes: z
+      .object({
+        now: count.describe('Bytes of the present streams.').meta({ examples: [912_000_000_000] }),
+        expected: count
+          .nullable()
+          .describe('Bytes of the new streams, by the last 30 days of `to_profile`; null: it made none.')
+          .meta({ examples: [640_000_000_000] }),
+      })
+      .describe('The sizes of the streams. Until the earlier ones are removed both are stored.'),
+    processor_hours: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe('Hours of processor time that they are expected to take; null: nothing was recorded.')
+      .meta({ examples: [2_050.25] }),
+    estimated_from: z
+      .enum(['profile', 'present_streams'])
+      .nullable()
+      .describe('What the estimates come from: the last 30 days of `to_profile`, or what the present streams took.'),
+  })
+  .register(answers, { id: 'RolloutPlan' });
 
 /** The body of `POST /api/rollouts`. */
 export const rolloutBodySchema = rolloutRequestSchema.register(bodies, { id: 'CreateRolloutRequest' });
@@ -121,6 +161,27 @@ export function rolloutToWire(rollout: Rollout): z.output<typeof rolloutSchema> 
     created_at: rollout.createdAt.toISOString(),
     updated_at: rollout.updatedAt.toISOString(),
     finished_at: rollout.finishedAt?.toISOString() ?? null,
+  };
+}
+
+const hours = (ms: number) => Number((ms / 3_600_000).toFixed(4));
+
+/** A plan as callers see it. */
+export function rolloutPlanToWire(
+  spec: z.output<typeof rolloutRequestSchema>,
+  { plan, isWhole }: { readonly plan: RolloutPlan; readonly isWhole: boolean },
+): z.output<typeof rolloutPlanSchema> {
+  return {
+    spec,
+    is_whole: isWhole,
+    looked_at: plan.lookedAt,
+    media: plan.media,
+    not_chosen: { ...plan.skipped },
+    source_hours: hours(plan.sourceMs),
+    unmeasured: plan.unmeasured,
+    bytes: { now: plan.bytesNow, expected: plan.bytesExpected },
+    processor_hours: plan.processorMs === null ? null : hours(plan.processorMs),
+    estimated_from: plan.estimatedFrom,
   };
 }
 

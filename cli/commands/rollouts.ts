@@ -1,7 +1,9 @@
 import type { Reelwright, Schemas } from '../../clients/typescript/src/index.ts';
-import type { Command, Context } from '../command.ts';
+import type { Command, Context, Options } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
+import { confirm } from '../confirm.ts';
 import { type Badge, printableLine, timeText } from '../output.ts';
+import { bytesText } from '../progress.ts';
 import { dataOf } from '../../clients/typescript/src/http.ts';
 
 // The commands about rollouts: many media made again with another profile.
@@ -84,31 +86,65 @@ const start: Command = {
     profile: { value: 'NAME', doc: 'media that this profile made' },
     jobs: { value: 'N', doc: 'jobs at once (1)' },
     canary: { value: 'SHARE', doc: 'the share that is made first, such as 0.05' },
+    plan: { doc: 'show what it would make again, and begin nothing' },
+    yes: { short: 'y', doc: 'do not ask' },
   },
-  run: async ({ options, output, client }) => {
-    const profile = options.text('to-profile');
-    if (profile === undefined) throw new UsageError('--to-profile: expected the name of a profile, found nothing');
-    const [prefix, made] = [options.text('prefix'), options.text('profile')];
-    const jobs = options.whole('jobs', 1, 10_000);
-    const share = options.text('canary');
-    if (share !== undefined && !(Number(share) > 0 && Number(share) <= 1))
-      throw new UsageError(`--canary: expected a share such as 0.05, found ${JSON.stringify(share)}`);
+  run: async (context) => {
+    const { options, output, client } = context;
+    const body = requestOf(options);
     const { http } = await client();
-    const sent = http.POST('/api/rollouts', {
-      body: {
-        to_profile: profile,
-        which: {
-          ...(prefix === undefined ? {} : { hash_prefix: prefix }),
-          ...(made === undefined ? {} : { profile: made }),
-        },
-        ...(jobs === undefined ? {} : { budget: { jobs } }),
-        ...(share === undefined ? {} : { canary: { share: Number(share) } }),
-      },
-    });
-    const begun = await dataOf(sent);
+    const isAsked = output.isWatched && process.stdin.isTTY && !options.flag('yes');
+    if (options.flag('plan') || isAsked) {
+      const plan = await dataOf(http.POST('/api/rollouts/plan', { body }));
+      if (options.flag('plan')) return output.result(plan, planText(plan));
+      output.note(planText(plan));
+      await confirm(context, { expected: 'yes', purpose: 'to start it', otherwise: 'no rollout was started' });
+    }
+    const begun = await dataOf(http.POST('/api/rollouts', { body }));
     output.result(begun, `${begun.rollout_id}  ${begun.spec.to_profile}  ${begun.status}`);
   },
 };
+
+/** The request of a rollout by the options of a call. @throws UsageError that names the option */
+function requestOf(options: Options): Schemas['CreateRolloutRequest'] {
+  const profile = options.text('to-profile');
+  if (profile === undefined) throw new UsageError('--to-profile: expected the name of a profile, found nothing');
+  const [prefix, made] = [options.text('prefix'), options.text('profile')];
+  const jobs = options.whole('jobs', 1, 10_000);
+  const share = options.text('canary');
+  if (share !== undefined && !(Number(share) > 0 && Number(share) <= 1))
+    throw new UsageError(`--canary: expected a share such as 0.05, found ${JSON.stringify(share)}`);
+  return {
+    to_profile: profile,
+    which: {
+      ...(prefix === undefined ? {} : { hash_prefix: prefix }),
+      ...(made === undefined ? {} : { profile: made }),
+    },
+    ...(jobs === undefined ? {} : { budget: { jobs } }),
+    ...(share === undefined ? {} : { canary: { share: Number(share) } }),
+  };
+}
+
+function planText(plan: Schemas['RolloutPlan']): string {
+  const { spec, is_whole, looked_at, media, not_chosen, source_hours, unmeasured, bytes, processor_hours } = plan;
+  const [least, from] = [is_whole ? '' : 'at least ', estimateTexts[plan.estimated_from ?? 'nothing']];
+  const skipped = Object.entries(not_chosen).map(([why, number]) => `${number} ${why.replaceAll('_', ' ')}`);
+  const rows: [string, string][] = [
+    ['profile', spec.to_profile],
+    ['media', `${least}${media} of ${looked_at} looked at`],
+    ['skipped', skipped.length === 0 ? 'none' : skipped.join(', ')],
+    ['length', `${source_hours} h of sources${unmeasured === 0 ? '' : `, and ${unmeasured} media of unknown length`}`],
+    ['size', `${bytesText(bytes.now)} now, ${bytes.expected === null ? 'unknown' : bytesText(bytes.expected)} after`],
+    ['takes', processor_hours === null ? from : `${processor_hours} h of processor time, ${from}`],
+  ];
+  return rows.map(([name, value]) => `${name.padEnd(8)}  ${printableLine(value)}`).join('\n');
+}
+
+const estimateTexts = {
+  profile: 'as the profile took in the last 30 days',
+  present_streams: 'as the present streams took',
+  nothing: 'unknown: no processor time was recorded',
+} as const;
 
 type Change = (http: Reelwright['http'], params: { readonly path: { readonly id: string } }) => Promise<Rollout>;
 

@@ -9,6 +9,9 @@ const stream = {
   madeAt: new Date('2026-05-01'),
   toolVersion: '1.4.0',
   isByTarget: false,
+  bytes: 1_000,
+  sourceMs: 60_000,
+  processorMs: 90_000,
 };
 const found: FoundMedia = { hash: 'h', legalHold: false, isDeleted: false, stream };
 

@@ -17,6 +17,11 @@ export interface FoundMedia {
     readonly toolVersion: string | null;
     /** Whether the very profile of the rollout made it. */
     readonly isByTarget: boolean;
+    /** The bytes of its objects; null: of a version that recorded none. */
+    readonly bytes: number | null;
+    /** The length of its source, and the processor time of its job, in milliseconds; 0 where none was recorded. */
+    readonly sourceMs: number;
+    readonly processorMs: number;
   } | null;
 }
 

@@ -112,7 +112,7 @@ export const rolloutRequestSchema = z.strictObject({
   canary: canarySchema
     .optional()
     .describe('Made first; what fails its gate is rolled back.')
-    .meta({ examples: [{ share: 0.02, max_failure_share: 0.05, max_bytes_ratio: 0.9, min_score: 88 }] }),
+    .meta({ examples: [{ share: 0.02, max_failure_share: 0.05, max_bytes_ratio: 0.9 }] }),
 });
 /** The request of a rollout, with its defaults filled in. */
 export type RolloutSpec = z.output<typeof rolloutRequestSchema>;

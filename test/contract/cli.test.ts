@@ -415,7 +415,17 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   });
 
   it('rollouts are started, shown, paused, resumed, cancelled and rolled back', async () => {
-    const begun = await jsonOf(['rollouts', 'start', '--to-profile', 'mobile', '--prefix', 'no-such-', '--jobs', '2']);
+    const start = ['rollouts', 'start', '--to-profile', 'mobile', '--prefix', 'no-such-', '--jobs', '2'];
+    expect(await jsonOf([...start, '--plan'])).toMatchObject({
+      is_whole: true,
+      media: 0,
+      spec: { budget: { jobs: 2 } },
+    });
+    expect((await run([...start, '--plan'])).stdout).toMatch(
+      /^profile +mobile\nmedia +0 of 0 looked at\nskipped +none\n/,
+    );
+    expect((await jsonOf(['rollouts'])).rollouts).toEqual([]);
+    const begun = await jsonOf(start);
     const id = begun.rollout_id as string;
     expect((await jsonOf(['rollouts'])).rollouts[0].rollout_id).toBe(id);
     expect(await jsonOf(['rollouts', id])).toMatchObject({ spec: { to_profile: 'mobile' } });

@@ -7,7 +7,11 @@ import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 let api: ApiUnderTest;
 beforeAll(async () => {
-  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } }) });
+  api = await startApi({
+    mediaProfiles: mediaProfilesSchema.parse({
+      profiles: { small: { crf: 30 }, measured: { quality: { report: true } } },
+    }),
+  });
 });
 afterAll(() => api.close());
 
@@ -73,6 +77,38 @@ describe('rollouts', () => {
       expect([status, json.errors?.map((fault: { pointer: string }) => fault.pointer)]).toEqual([400, [pointer]]);
     }
     expect((await post('/api/rollouts', { to_profile: 'smal' })).json.errors[0].detail).toContain('small');
+  });
+
+  it('C32.20: `POST /api/rollouts/plan` answers 200 with what the rollout would do, and begins none', async () => {
+    const before = (await api.call('/api/rollouts?limit=100')).json.rollouts.length;
+    const { status, json } = await post('/api/rollouts/plan', { to_profile: 'small', which: { hash_prefix: 'none-' } });
+    expect([status, json]).toEqual([
+      200,
+      {
+        spec: { which: { hash_prefix: 'none-' }, to_profile: 'small', budget: { jobs: 1 } },
+        is_whole: true,
+        looked_at: 0,
+        media: 0,
+        not_chosen: {},
+        source_hours: 0,
+        unmeasured: 0,
+        bytes: { now: 0, expected: null },
+        processor_hours: null,
+        estimated_from: null,
+      },
+    ]);
+    const refused = await post('/api/rollouts/plan', { to_profile: 'smal' });
+    expect([refused.status, refused.json.errors[0].pointer]).toEqual([400, '/to_profile']);
+    expect((await api.call('/api/rollouts?limit=100')).json.rollouts).toHaveLength(before);
+  });
+
+  it('C32.22: `min_score` with a profile that measures none is 400, for a rollout and for its plan', async () => {
+    for (const path of ['/api/rollouts', '/api/rollouts/plan']) {
+      const { status, json } = await post(path, { to_profile: 'small', canary: { share: 0.1, min_score: 80 } });
+      expect([status, json.errors?.[0]]).toMatchObject([400, { pointer: '/canary/min_score', code: 'no_score' }]);
+    }
+    const measured = { to_profile: 'measured', canary: { share: 0.1, min_score: 80 } };
+    expect((await post('/api/rollouts', measured)).status).toBe(202);
   });
 
   it('C32.7: `GET /api/rollouts/{id}` answers with the rollout and its last failures; an unknown one is 404', async () => {

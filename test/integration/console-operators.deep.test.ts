@@ -246,24 +246,30 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     await expect.poll(() => status()).toBe('rolling_back');
   });
 
-  it('C31.16: the form starts a rollout, and what the server refuses stands at its field', async () => {
+  it('C31.16, C32.20: the form shows the plan of a rollout and then starts it, and what the server refuses stands at its field', async () => {
     const { page } = await enter('#/rollouts/new');
     await page.fill('[name=to_profile]', 'smal');
     await page.fill('[name=jobs]', 'many');
     await page.fill('[name=share]', '2');
-    await page.click('text=Start the rollout');
+    await page.click('text=Show the plan');
     const faults = page.locator('.field-fault:visible');
     await expect.poll(() => faults.count()).toBe(2);
     expect(await faultsOf(page)).toEqual([]);
     await keepScreenshot(page, 'rollout-form-faults', 'console');
     await page.fill('[name=jobs]', '3');
     await page.fill('[name=share]', '0.1');
-    await page.click('text=Start the rollout');
+    await page.click('text=Show the plan');
     await expect.poll(() => faults.allInnerTexts()).toEqual([expect.stringContaining('small')]);
     await page.fill('[name=to_profile]', 'small');
     await page.fill('[name=hash_prefix]', 'lectures-');
     await page.fill('[name=made_before]', '2026-01-02T03:04');
     await page.fill('[name=max_bytes_ratio]', '0.8');
+    await page.click('text=Show the plan');
+    await expect.poll(() => page.locator('.plan').innerText()).toMatch(/Media\s+0 of 0 looked at/);
+    await page.fill('[name=jobs]', '4');
+    expect(await page.locator('.plan').count()).toBe(0);
+    await page.fill('[name=jobs]', '3');
+    await page.click('text=Show the plan');
     await page.click('text=Start the rollout');
     await expect.poll(() => page.url()).toMatch(/#\/rollouts\/[0-9a-f-]{36}$/);
     const { json } = await api.call(`/api/rollouts/${page.url().split('/').at(-1)}`);

@@ -62,7 +62,12 @@ describe.skipIf(!inject('postgres'))('rollouts over 200 media', () => {
   it('C32.9: a canary that fails its gate stops the rollout by itself, and the earlier streams are played', async () => {
     const revs = await rig.makeMedia(hashesOf('bad-'));
     const canary = { share: 0.1, max_bytes_ratio: 1, min_score: 85 };
-    const id = await rig.create({ which: { hash_prefix: 'bad-' }, budget: { jobs: 20 }, canary });
+    const id = await rig.create({
+      which: { hash_prefix: 'bad-' },
+      to_profile: 'measured',
+      budget: { jobs: 20 },
+      canary,
+    });
     await executeUntil({ id, status: 'rolled_back', result: { bytes: 1100, score: 80 } });
     const rollout = await rig.find(id);
     expect(rollout.verdict).toEqual({

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
+import { rerunReasonOf, rolloutRequestSchema, totalOf } from '#domain/rollouts/rollout.ts';
 import { publishRevision } from '#jobs/completion/publish-revision.ts';
+import { planRollout } from '#jobs/rollouts/plan-rollout.ts';
 import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
 
 // docs/reference/contract.md, "Rollouts": what a worker does, on a real database, with reruns that the test ends.
@@ -97,6 +98,58 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     expect(await chosen({ tool_version: '1.10.0', profile: 'other' })).toEqual([]);
     const made = await rig.d.library.find(all[2] ?? '');
     expect(made?.made.map(({ toolVersion }) => toolVersion)).toEqual(['1.10.1']);
+  });
+
+  const hourMs = 3_600_000;
+  const planOf = (spec: object, bounds?: { pageSize: number; readingMs: number }) => {
+    const parsed = rolloutRequestSchema.parse({ to_profile: 'small', ...spec });
+    return planRollout({ ...rig.d, listDatabase: rig.database, clock: () => new Date() }, parsed, bounds);
+  };
+
+  it('C32.20: a plan counts what the rollout chooses then, and estimates by what was recorded', async () => {
+    const { prefix, all } = hashes(6);
+    await rig.makeMedia(all);
+    await markDeleted(all[0]!);
+    await rig.query('update media set legal_hold = true where hash = $1', [all[1]]);
+    await rig.query(
+      `update jobs set source_ms = $2::int8, used_process_ms = 3 * $2::int8, used_fetch_ms = $2::int8 where hash = any($1)`,
+      [all.slice(2, 5), hourMs],
+    );
+    const which = { hash_prefix: prefix };
+    const { plan, isWhole } = await planOf({ which }, { pageSize: 2, readingMs: 60_000 });
+    expect(isWhole).toBe(true);
+    expect(plan).toEqual({
+      lookedAt: 6,
+      media: 4,
+      skipped: { deleted: 1, legal_hold: 1 },
+      sourceMs: 3 * hourMs,
+      unmeasured: 1,
+      bytesNow: 4_000,
+      bytesExpected: null,
+      processorMs: 12 * hourMs,
+      estimatedFrom: 'present_streams',
+    });
+    await rig.query('delete from usage_daily');
+    await rig.query(
+      `insert into usage_daily
+       select now()::date - age, '', 'video:transcode', 'small', 'h264', 0, 1, 0, $1::int8, 500, 0, 0, $1::int8, 0, 0, 0, 0
+       from unnest(array[0, 40]) as age`,
+      [hourMs],
+    );
+    const { plan: byProfile } = await planOf({ which });
+    expect(byProfile).toMatchObject({ bytesExpected: 1_500, processorMs: 3 * hourMs, estimatedFrom: 'profile' });
+    const written = await rig.query(`select id from rollouts where spec -> 'which' ->> 'hash_prefix' = $1`, [prefix]);
+    expect(written).toEqual([]);
+    const id = await rig.create({ which });
+    await rig.d.rollouts.items.planPage(id, 100);
+    expect(await rig.query('select hash from rollout_items where rollout_id = $1', [id])).toHaveLength(plan.media);
+  });
+
+  it('C32.21: a plan that ends before the last media says that there may be more', async () => {
+    const { prefix, all } = hashes(3);
+    await rig.makeMedia(all);
+    const { plan, isWhole } = await planOf({ which: { hash_prefix: prefix } }, { pageSize: 2, readingMs: 0 });
+    expect([isWhole, plan.lookedAt, plan.media]).toEqual([false, 2, 2]);
   });
 
   it('C32.4: reruns have the lowest priority and the profile as it was when the rollout began, and name the rollout', async () => {

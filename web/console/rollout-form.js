@@ -4,10 +4,11 @@ import { html, useLoaded } from './base.js';
 import { announce } from './dialogs.js';
 import { useForm } from './form.js';
 import { card } from './parts.js';
+import { planFacts } from './rollout-parts.js';
 
-// The form that starts a rollout. Numbers go to the server as they are written, which says what is wrong with them.
+// The form that starts a rollout, once it has shown what the rollout would make again. Numbers go to the server as they are written, which says what is wrong with them.
 
-/** @import { Field, Form, RolloutRequest, Visit } from './types.ts' */
+/** @import { Field, Form, RolloutPlan, RolloutRequest, Visit } from './types.ts' */
 
 const number = (value = '') => ({ inputmode: 'decimal', defaultValue: value });
 const profile = { list: 'profile-names' };
@@ -44,12 +45,19 @@ export function RolloutForm({ navigate, query }) {
   const form = useForm([...planFields, ...canaryFields]);
   const [isSending, setSending] = useState(false);
   const [isWithCanary, setWithCanary] = useState(true);
+  const [plan, setPlan] = useState(/** @type {RolloutPlan | null} */ (null));
   const { data: known } = useLoaded(findProfiles, []);
-  const start = async () => {
+  // What was planned is what is started: a change of the form asks for another plan.
+  const send = async () => {
     if (!form.isComplete()) return;
     setSending(true);
+    const body = bodyOf(form, isWithCanary);
     try {
-      const { rollout_id: id } = await ask((http) => http.POST('/api/rollouts', { body: bodyOf(form, isWithCanary) }));
+      if (plan === null) {
+        setPlan(await ask((http) => http.POST('/api/rollouts/plan', { body })));
+        return;
+      }
+      const { rollout_id: id } = await ask((http) => http.POST('/api/rollouts', { body }));
       announce('The rollout has begun.');
       navigate(`/rollouts/${id}`);
     } catch (problem) {
@@ -60,7 +68,7 @@ export function RolloutForm({ navigate, query }) {
   };
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    void start();
+    void send();
   };
   return html`<div class="view page narrow">
     <header class="page-head">
@@ -70,7 +78,8 @@ export function RolloutForm({ navigate, query }) {
     ${card(
       'Rollout',
       {},
-      html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit}>
+      html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit}
+        onInput=${() => setPlan(null)}>
         ${planFields.map((field) => form.field(field))}
         <datalist id="profile-names">
           ${known?.profiles.map(({ name }) => html`<option value=${name}></option>`)}
@@ -85,7 +94,10 @@ export function RolloutForm({ navigate, query }) {
           ${canaryFields.map((field) => form.field(field))}
         </fieldset>
         ${form.summary}
-        <button type="submit" class="button primary" disabled=${isSending}>Start the rollout</button>
+        ${plan !== null && html`<section class="plan" aria-label="Plan" aria-live="polite">${planFacts(plan)}</section>`}
+        <button type="submit" class="button primary" disabled=${isSending}>
+          ${plan === null ? 'Show the plan' : 'Start the rollout'}
+        </button>
       </form>`,
     )}
   </div>`;

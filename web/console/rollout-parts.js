@@ -4,7 +4,7 @@ import { facts } from './parts.js';
 
 // What the list and the page of rollouts both show.
 
-/** @import { Rollout, RolloutMedia } from './types.ts' */
+/** @import { Rollout, RolloutMedia, RolloutPlan } from './types.ts' */
 
 const activeStatuses = ['canary', 'running', 'cancelling', 'rolling_back'];
 
@@ -79,4 +79,31 @@ export function whichText({ hash_prefix: prefix, profile, made_before: before })
     before ? `made before ${dateTimeText(before)}` : '',
   ].filter((text) => text !== '');
   return texts.length === 0 ? 'Every media with a stream' : `Media ${texts.join(', ')}`;
+}
+
+const estimateTexts = {
+  profile: 'as the profile took in the last 30 days',
+  present_streams: 'as the present streams took',
+};
+
+/** @param {number} hours */
+const hoursText = (hours) => `${hours.toLocaleString('en', { maximumFractionDigits: 1 })} h`;
+
+/** The facts of a plan: what a rollout would make again. @param {RolloutPlan} plan */
+export function planFacts(plan) {
+  const { is_whole: isWhole, media, looked_at: lookedAt, unmeasured, bytes, processor_hours: hours } = plan;
+  const skipped = Object.entries(plan.not_chosen).map(([why, number]) => `${number} ${why.replaceAll('_', ' ')}`);
+  const unknown = unmeasured === 0 ? '' : `, and ${unmeasured.toLocaleString('en')} media of unknown length`;
+  const from = plan.estimated_from === null ? null : estimateTexts[plan.estimated_from];
+  return facts([
+    [
+      'Media',
+      `${isWhole ? '' : 'at least '}${media.toLocaleString('en')} of ${lookedAt.toLocaleString('en')} looked at`,
+    ],
+    ['Not chosen', skipped.join(', ')],
+    ['Length of the sources', `${hoursText(plan.source_hours)}${unknown}`],
+    ['Bytes now', bytesText(bytes.now)],
+    ['Bytes after', bytes.expected === null ? 'not known' : `about ${bytesText(bytes.expected)}`],
+    ['Processor time', hours === null ? 'not known' : `about ${hoursText(hours)}, ${from}`],
+  ]);
 }

@@ -61,6 +61,7 @@ export interface TimeLine {
 export type Rollout = Schemas['Rollout'];
 export type RolloutDetails = Schemas['RolloutDetails'];
 export type RolloutMedia = Schemas['RolloutMedia'];
+export type RolloutPlan = Schemas['RolloutPlan'];
 export type RolloutRequest = Schemas['CreateRolloutRequest'];
 export type RolloutFilter = NonNullable<operations['listRollouts']['parameters']['query']>;
 export type RolloutAction = 'pause' | 'resume' | 'cancel' | 'rollback';

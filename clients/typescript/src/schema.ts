@@ -425,6 +425,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rollouts/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show what a rollout would make again, and write nothing
+         * @description Media, hours and bytes, and what is expected of them. It looks at media for three seconds: `is_whole` says whether those were all.
+         */
+        post: operations["planRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rollouts/{id}": {
         parameters: {
             query?: never;
@@ -2782,8 +2802,7 @@ export interface components {
              * @example {
              *       "share": 0.02,
              *       "max_failure_share": 0.05,
-             *       "max_bytes_ratio": 0.9,
-             *       "min_score": 88
+             *       "max_bytes_ratio": 0.9
              *     }
              */
             canary?: components["schemas"]["RolloutSpecCanary"];
@@ -3000,6 +3019,63 @@ export interface components {
              * @example null
              */
             next_cursor: string | null;
+        };
+        RolloutPlanBytes: {
+            /**
+             * @description Bytes of the present streams.
+             * @example 912000000000
+             */
+            now: number;
+            /**
+             * @description Bytes of the new streams, by the last 30 days of `to_profile`; null: it made none.
+             * @example 640000000000
+             */
+            expected: number | null;
+        };
+        RolloutPlan: {
+            /** @description What was asked for. */
+            spec: components["schemas"]["RolloutSpec"];
+            /** @description Whether every media was looked at: otherwise there are at least so many. */
+            is_whole: boolean;
+            /**
+             * @description Media that were looked at.
+             * @example 1200
+             */
+            looked_at: number;
+            /**
+             * @description Media that would be made again.
+             * @example 1040
+             */
+            media: number;
+            /**
+             * @description Media that were found and not chosen, by why.
+             * @example {
+             *       "no_stream": 31,
+             *       "legal_hold": 2
+             *     }
+             */
+            not_chosen: {
+                [key: string]: number;
+            };
+            /**
+             * @description Hours of the sources of these media.
+             * @example 512.5
+             */
+            source_hours: number;
+            /**
+             * @description Media among them whose length was not recorded: hours and estimates leave them out.
+             * @example 0
+             */
+            unmeasured: number;
+            /** @description The sizes of the streams. Until the earlier ones are removed both are stored. */
+            bytes: components["schemas"]["RolloutPlanBytes"];
+            /**
+             * @description Hours of processor time that they are expected to take; null: nothing was recorded.
+             * @example 2050.25
+             */
+            processor_hours: number | null;
+            /** @description What the estimates come from: the last 30 days of `to_profile`, or what the present streams took. */
+            estimated_from: ("profile" | "present_streams") | null;
         };
         Session: {
             /**
@@ -3317,6 +3393,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -3327,11 +3408,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3435,6 +3511,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -3445,11 +3526,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3553,6 +3629,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -3563,11 +3644,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3671,6 +3747,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -3681,11 +3762,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -3789,6 +3865,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -3799,11 +3880,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4077,6 +4153,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -4087,11 +4168,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4195,6 +4271,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -4205,11 +4286,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4313,6 +4389,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -4323,11 +4404,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4431,6 +4507,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -4441,11 +4522,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -4549,6 +4625,11 @@ export interface components {
              */
             pool: string;
             /**
+             * @description The API key that asked for it; null: none did.
+             * @example 2bb80d53
+             */
+            key_id: string | null;
+            /**
              * @description The title that it was submitted with; null: none.
              * @example Holiday in Lisbon
              */
@@ -4559,11 +4640,6 @@ export interface components {
              *       "customer": "42"
              *     }
              */
-            /**
-             * @description The API key that asked for it; null: none did.
-             * @example 2bb80d53
-             */
-            key_id: string | null;
             metadata: {
                 [key: string]: string;
             };
@@ -5467,8 +5543,7 @@ export interface components {
              * @example {
              *       "share": 0.02,
              *       "max_failure_share": 0.05,
-             *       "max_bytes_ratio": 0.9,
-             *       "min_score": 88
+             *       "max_bytes_ratio": 0.9
              *     }
              */
             canary?: components["schemas"]["CreateRolloutRequestCanary"];
@@ -6441,7 +6516,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_retryable`: The job cannot be retried. `conflict`: The state of the job does not allow this. */
+            /** @description `not_retryable`: The job cannot be retried. `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6561,7 +6636,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6821,7 +6896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_retryable`: The job cannot be retried. `conflict`: The state of the job does not allow this. */
+            /** @description `not_retryable`: The job cannot be retried. `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7373,7 +7448,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7470,7 +7545,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7660,7 +7735,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7757,7 +7832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8051,8 +8126,7 @@ export interface operations {
                  *       "canary": {
                  *         "share": 0.02,
                  *         "max_failure_share": 0.05,
-                 *         "max_bytes_ratio": 0.9,
-                 *         "min_score": 88
+                 *         "max_bytes_ratio": 0.9
                  *       }
                  *     }
                  */
@@ -8140,6 +8214,135 @@ export interface operations {
             };
             /** @description `internal_error`: An internal error occurred. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    planRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "which": {
+                 *         "hash_prefix": "movie-",
+                 *         "profile": "default"
+                 *       },
+                 *       "to_profile": "mobile",
+                 *       "budget": {
+                 *         "jobs": 4,
+                 *         "hours_per_day": 500
+                 *       },
+                 *       "canary": {
+                 *         "share": 0.02,
+                 *         "max_failure_share": 0.05,
+                 *         "max_bytes_ratio": 0.9
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateRolloutRequest"];
+            };
+        };
+        responses: {
+            /** @description The plan. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutPlan"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: The credential does not allow this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8278,7 +8481,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8357,7 +8560,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8436,7 +8639,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8515,7 +8718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9054,7 +9257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9160,7 +9363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9607,7 +9810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10710,7 +10913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: The state of the job does not allow this. */
+            /** @description `conflict`: The present state does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
