@@ -196,3 +196,13 @@ it('an upload of a stream without a size, or of nothing, says so', async () => {
   await expect(client.upload(new ReadableStream())).rejects.toThrow('size');
   await expect(client.upload(new Blob([]))).rejects.toThrow('empty');
 });
+
+/** A 404 of an address. */
+const missingAt = (url: string) => () => Object.defineProperty(problem(404, 'not_found'), 'url', { value: url });
+
+it('a base address that ends with a page of the service is named as the fault of a 404', async () => {
+  const urls = ['http://service.test/console/api/jobs/1', 'http://service.test/api/jobs/1'];
+  const { client } = clientOf(...urls.map(missingAt));
+  await expect(client.job('1')).rejects.toThrow('baseUrl ends with /console; leave that out');
+  await expect(client.job('1')).rejects.toThrow(/: no$/);
+});
