@@ -28,6 +28,12 @@ export interface PlayerProblem extends PlayerState {
   readonly message: string;
 }
 
+/** What playback waits for, in the event `waitingfor`; both are '' when the wait is over. */
+export interface PlayerWait extends PlayerState {
+  readonly reason: 'network' | 'server' | '';
+  readonly message: string;
+}
+
 /** `<reelwright-player hash token ticket poster src label>` */
 export class ReelwrightPlayer extends HTMLElement {
   hash: string;

@@ -5,12 +5,9 @@
 //   <script type="module" src="https://MEDIA_HOST/player/element.js"></script>
 //   <reelwright-player hash="movie-1" token="…"></reelwright-player>
 //
-// Attributes: `hash`; `token`, a playback token for an encrypted stream; `ticket` of a signed stream; `poster`, the path of a signed image
-// (`thumb/…`); `src`, the service's address where this file is not loaded from it; `label`, the name of the frame for
-// screen readers.
+// Attributes: docs/guides/players.md. `waiting-for` is set by the element: what playback waits for, while it does.
 
 const channel = 'reelwright-player';
-const observed = ['hash', 'token', 'ticket', 'poster', 'src', 'label'];
 /** Where this file came from: `https://MEDIA_HOST/player/element.js` is of `https://MEDIA_HOST/`. */
 const home = new URL('..', import.meta.url);
 
@@ -27,11 +24,11 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
  * @typedef {'token' | 'ticket'} Credential what may be replaced while the stream plays
  *
  * What the page in the frame reports.
- * @typedef {{name: string, state: PlayerState, detail: {kind?: string}}} Report
+ * @typedef {{name: string, state: PlayerState, detail: {kind?: string, reason?: string}}} Report
  */
 
 export class ReelwrightPlayer extends HTMLElement {
-  static observedAttributes = observed;
+  static observedAttributes = ['hash', 'token', 'ticket', 'poster', 'src', 'label'];
 
   /**
    * Called with `{hash, reason}` when the stream needs a token and has none that is valid, also in mid-play; returns
@@ -94,6 +91,7 @@ export class ReelwrightPlayer extends HTMLElement {
     this.#shown = '';
     this.#isHeard = false;
     this.#early ??= [];
+    this.removeAttribute('waiting-for');
   }
 
   /**
@@ -233,7 +231,14 @@ export class ReelwrightPlayer extends HTMLElement {
       for (const message of this.#early ?? []) this.#send(message);
       this.#early = null;
     }
+    if (name === 'waitingfor') this.#showWait(detail.reason);
     this.dispatchEvent(new CustomEvent(name, { detail: { ...detail, ...state } }));
+  }
+
+  /** @param {string} [reason] */
+  #showWait(reason = '') {
+    if (reason === '') this.removeAttribute('waiting-for');
+    else this.setAttribute('waiting-for', reason);
   }
 
   /**

@@ -1,8 +1,18 @@
 // The playback figures below the stage.
 
 import { elementOf } from './elements.js';
-import { megabits } from './menus.js';
 import { bufferedAhead } from './timeline.js';
+
+/**
+ * @param {number} [bitsPerSecond]
+ * @returns {string} '–' for what is not known
+ */
+export function rateText(bitsPerSecond = 0) {
+  if (!(bitsPerSecond > 0)) return '–';
+  return bitsPerSecond < 999_500
+    ? `${Math.round(bitsPerSecond / 1000)} kb/s`
+    : `${(bitsPerSecond / 1e6).toFixed(1)} Mb/s`;
+}
 
 /**
  * @param {HTMLVideoElement} video
@@ -13,8 +23,8 @@ export function showFigures(video, player) {
   const { totalVideoFrames, droppedVideoFrames } = video.getVideoPlaybackQuality();
   const texts = {
     'figure-size': video.videoWidth > 0 ? `${video.videoWidth} × ${video.videoHeight}` : '–',
-    'figure-bitrate': megabits(figures?.bitrate),
-    'figure-network': megabits(figures?.network),
+    'figure-bitrate': rateText(figures?.bitrate),
+    'figure-network': rateText(figures?.network),
     'figure-buffer': player ? `${bufferedAhead(video).toFixed(1)} s` : '–',
     'figure-dropped': player ? `${droppedVideoFrames} of ${totalVideoFrames}` : '–',
     'figure-encryption': figures?.encryption ?? '–',

@@ -89,6 +89,9 @@ export function createInterruption(video, { resume, show, hide }) {
 
   return {
     isActive: () => problem !== null,
+    /** The title of the problem, or ''. */
+    fault: () => problem?.title ?? '',
+    tries: () => tries,
     isShown: () => isShown,
     /**
      * A part has failed.

@@ -2,6 +2,7 @@
 // has them too. Texts of sources become text nodes and option texts, never markup.
 
 import { elementOf } from './elements.js';
+import { rateText } from './figures.js';
 import { clockText } from './timeline.js';
 
 /**
@@ -18,12 +19,6 @@ const speedMenu = elementOf('speed', HTMLSelectElement);
 const chapterMenu = elementOf('chapter', HTMLSelectElement);
 const captionsButton = elementOf('captions-toggle', HTMLButtonElement);
 const speeds = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
-
-/** @param {number | undefined} bitsPerSecond */
-export const megabits = (bitsPerSecond) =>
-  bitsPerSecond !== undefined && Number.isFinite(bitsPerSecond) && bitsPerSecond > 0
-    ? `${(bitsPerSecond / 1e6).toFixed(2)} Mb/s`
-    : '–';
 
 /**
  * `1080p`: the shorter side, also of an upright video; audio alone has none.
@@ -105,7 +100,7 @@ export function createMenus(video, currentPlayer) {
         id: quality.id,
         text: [
           nameOf(quality),
-          megabits(quality.bandwidth),
+          rateText(quality.bandwidth),
           ...(available.has(quality.id) ? [] : ['not available now']),
         ].join(' · '),
         isChosen: !isAutomatic && quality.id === active?.id,

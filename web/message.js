@@ -14,8 +14,12 @@ export function createMessage(report) {
   return {
     /** The problem that is shown; undefined without one. */
     kind: () => box.dataset['kind'],
-    /** @param {import('./problems.js').PlaybackProblem} problem */
-    show({ kind, title, message, actions }) {
+    /**
+     * @param {import('./problems.js').PlaybackProblem} problem
+     * @param {number} [tries] how often it was tried again
+     */
+    show({ kind, title, message: text, actions }, tries = 0) {
+      const message = tries > 1 ? `${text} Tried again ${tries} times.` : text;
       report('error', { kind, title, message });
       elementOf('message-title', HTMLElement).textContent = title;
       elementOf('message-text', HTMLElement).textContent = message;

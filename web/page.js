@@ -16,6 +16,7 @@ import { remember, showRecent } from './recent.js';
 import { captureState, restoreTracks, watchPauses } from './resumption.js';
 import { openSideFiles } from './side-files.js';
 import { createStreamPlayer } from './stream-player.js';
+import { watchWaits } from './wait.js';
 
 // The page: reads the input from the fragment, plays the stream, and shows problems.
 
@@ -222,7 +223,7 @@ async function showCause(problem) {
   const cause = await causeOf(problem, streamAddress(credentials.choice(), 'master.m3u8'));
   if (mine !== generation || !interruption.isShown()) return;
   spinner.hidden = true;
-  message.show(cause);
+  message.show(cause, interruption.tries());
 }
 
 wirePicker();
@@ -247,5 +248,12 @@ window.addEventListener('hashchange', () => {
   void play();
 });
 setInterval(() => showFigures(video, player), 500);
+watchWaits(
+  () =>
+    spinner.hidden || player === null
+      ? null
+      : { ...player.line(), fault: interruption.fault(), tries: interruption.tries() },
+  (wait) => embedding.report('waitingfor', wait),
+);
 showRecent();
 void play();

@@ -96,7 +96,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the controls of t
       .toEqual([clear]);
     await expect.poll(() => page.innerText('#figure-size')).toMatch(/^(?:960 × 540|640 × 360)$/);
     for (const figure of ['#figure-bitrate', '#figure-network'])
-      await expect.poll(() => page.innerText(figure)).toMatch(/^\d+\.\d\d Mb\/s$/);
+      await expect.poll(() => page.innerText(figure)).toMatch(/^\d+(?:\.\d M| k)b\/s$/);
     await expect.poll(() => page.innerText('#figure-buffer')).toMatch(/^\d+\.\d s$/);
     await expect.poll(() => page.innerText('#figure-dropped')).toMatch(/^\d+ of \d+$/);
     await page.keyboard.press('End');

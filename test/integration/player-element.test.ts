@@ -33,7 +33,7 @@ async function serveEmptyPage() {
 
 const eventNames = 'ready play playing pause seeked ended timeupdate durationchange volumechange'
   .split(' ')
-  .concat('ratechange tokenneeded tokenfailed playblocked error'.split(' '));
+  .concat('ratechange tokenneeded tokenfailed playblocked waitingfor error'.split(' '));
 
 /** Puts an element with these attributes into a page; `globalThis.seen` has its events. */
 async function open(attributes: Record<string, string>, tokens: readonly string[] = []): Promise<Page> {
@@ -98,7 +98,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     await expect.poll(() => names(page)).toContain('ended');
     expect(await page.evaluate('[player.volume, player.muted]')).toEqual([0.5, false]);
     const happened = new Set((await seen(page)).map(({ name }) => name));
-    const others = ['ratechange', 'tokenneeded', 'tokenfailed', 'playblocked', 'error'];
+    const others = ['ratechange', 'tokenneeded', 'tokenfailed', 'playblocked', 'waitingfor', 'error'];
     expect([...happened]).toEqual(expect.arrayContaining(eventNames.filter((name) => !others.includes(name))));
     expect(happened).not.toContain('error');
     await page.evaluate('(seen.length = 0), player.remove()');
@@ -160,6 +160,19 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     }`);
     await expect.poll(() => names(silent)).toContain('error');
     expect((await names(silent)).slice(0, 2)).toEqual(['tokenneeded', 'error']);
+  });
+
+  it('C38.19: while playback waits the element says for what, in an event and an attribute', async () => {
+    const { page } = await openWatched({});
+    const waitingFor = () => page.evaluate('player.getAttribute("waiting-for")');
+    await page.route(/\.m4s$/, () => undefined);
+    await page.evaluate(`(player.hash = ${JSON.stringify(clear)}), player.play()`);
+    await expect.poll(waitingFor).toBe('network');
+    const waits = async () => (await seen(page)).filter(({ name }) => name === 'waitingfor');
+    expect(await waits()).toMatchObject([{ reason: 'network', message: 'Waiting for the network.', currentTime: 0 }]);
+    await page.evaluate(`player.hash = 'no-such-stream'`);
+    await expect.poll(waitingFor).toBeNull();
+    expect((await waits()).at(-1)).toMatchObject({ reason: '', message: '' });
   });
 
   it('the element goes on playing when its token is replaced', async () => {
