@@ -53,9 +53,6 @@ export interface WatchedPage {
   readonly complaints: string[];
 }
 
-/** A frame has both attributes: older browsers know one of them. */
-const remarkOnFrames = `Allow attribute will take precedence over 'allowfullscreen'.`;
-
 export const desktop = { width: 1280, height: 860 };
 export const phone = { width: 390, height: 844 };
 type Viewport = typeof desktop;
@@ -80,9 +77,7 @@ export async function openLastingPage(viewport: Viewport = desktop): Promise<Wat
     if (!isOfDestroyedShaka(error)) errors.push(error.message);
   });
   page.on('console', (message) => {
-    const isRemark = message.text() === remarkOnFrames;
-    if (['error', 'warning'].includes(message.type()) && !isRemark)
-      complaints.push(`${message.type()}: ${message.text()}`);
+    if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
   });
   return { page, errors, complaints, requests: () => Promise.all(sent.map(toSent)) };
 }

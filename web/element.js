@@ -12,7 +12,7 @@ const channel = 'reelwright-player';
 const home = new URL('..', import.meta.url);
 
 const style = `
-:host { display: block; aspect-ratio: 16 / 10.4; min-width: 0; background: #0b0d13; }
+:host { display: block; aspect-ratio: 16 / 9; min-width: 0; background: #0b0d13; }
 :host([hidden]) { display: none; }
 iframe { display: block; width: 100%; height: 100%; border: 0; }
 `;
@@ -74,7 +74,7 @@ export class ReelwrightPlayer extends HTMLElement {
     sheet.replaceSync(style);
     const root = this.attachShadow({ mode: 'open' });
     root.adoptedStyleSheets = [sheet];
-    this.#frame.allow = 'autoplay; fullscreen; picture-in-picture; encrypted-media';
+    this.#frame.allow = 'autoplay; picture-in-picture; encrypted-media';
     this.#frame.allowFullscreen = true;
     root.append(this.#frame);
   }

@@ -229,6 +229,8 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('<reelwright-playe
     await page.evaluate(`player.hash = ${JSON.stringify(clear)}`);
     await expect.poll(() => names(page)).toContain('ready');
     expect(await page.evaluate('history.length')).toBe(entries);
+    const size = await page.locator('reelwright-player').boundingBox();
+    expect((size?.width ?? 0) / (size?.height ?? 1)).toBeCloseTo(16 / 9, 2);
     const mayUse = page.frames()[1]?.evaluate('[document.fullscreenEnabled, document.pictureInPictureEnabled]');
     expect(await mayUse).toEqual([true, true]);
     expect(await page.locator('reelwright-player iframe').getAttribute('title')).toBe(`Video ${clear}`);
