@@ -3,6 +3,7 @@
 
 import { elementOf } from './elements.js';
 import { rateText } from './figures.js';
+import { wireCast, wirePanel, wirePictureInPicture } from './panel.js';
 import { clockText } from './timeline.js';
 
 /**
@@ -172,6 +173,7 @@ export function createMenus(video, currentPlayer) {
   video.addEventListener('timeupdate', showChapters);
   const panel = wirePanel();
   wirePictureInPicture(video);
+  wireCast(video, () => currentPlayer()?.figures().encryption === 'none');
   showSpeed();
   showChapters();
 
@@ -210,42 +212,4 @@ export function createMenus(video, currentPlayer) {
     togglePanel: panel.toggle,
     changeSpeed,
   };
-}
-
-/** Opens and closes the panel of menus: by its button, and closed by Escape and by a click elsewhere. */
-function wirePanel() {
-  const [button, panel] = [elementOf('settings', HTMLButtonElement), elementOf('panel', HTMLElement)];
-  /** @param {boolean} isOpen */
-  const set = (isOpen) => {
-    panel.hidden = !isOpen;
-    button.setAttribute('aria-expanded', String(isOpen));
-  };
-  const toggle = () => {
-    set(panel.hasAttribute('hidden'));
-    const first = panel.querySelector('select:enabled');
-    if (!panel.hidden && first instanceof HTMLSelectElement) first.focus();
-  };
-  button.addEventListener('click', toggle);
-  document.addEventListener('pointerdown', ({ target }) => {
-    if (!panel.hidden && target instanceof Node && !panel.contains(target) && !button.contains(target)) set(false);
-  });
-  document.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || panel.hidden) return;
-    // The first Escape closes the panel alone, and not full screen.
-    event.preventDefault();
-    set(false);
-    button.focus();
-  });
-  return { toggle };
-}
-
-/** @param {HTMLVideoElement} video */
-function wirePictureInPicture(video) {
-  const button = elementOf('picture-in-picture', HTMLButtonElement);
-  button.hidden = !document.pictureInPictureEnabled;
-  button.addEventListener('click', () => {
-    const change = document.pictureInPictureElement ? document.exitPictureInPicture() : video.requestPictureInPicture();
-    // The browser refuses before there is a frame.
-    change.catch(() => undefined);
-  });
 }

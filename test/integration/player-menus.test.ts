@@ -43,6 +43,40 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('the menus of the 
     streams = await onStage('streams of captioned');
   });
 
+  it('C38.20: the menu offers another device where the browser has one, for clear streams alone', async () => {
+    const page = await visit({ hash: streams.clear });
+    const button = page.locator('#cast');
+    await page.click('#settings');
+    expect(await button.isVisible()).toBe(false);
+    // Devices are outside of the browser: this one says that it has found one, for the next page.
+    await page.addInitScript(`{
+      const remote = Object.assign(new EventTarget(), {
+        state: 'disconnected',
+        watchAvailability: async (callback) => (setTimeout(() => callback(true), 0), 1),
+        prompt: async () => {
+          remote.state = remote.state === 'connected' ? 'disconnected' : 'connected';
+          remote.dispatchEvent(new Event(remote.state === 'connected' ? 'connect' : 'disconnect'));
+        },
+      });
+      Object.defineProperty(HTMLMediaElement.prototype, 'remote', { value: remote });
+    }`);
+    await page.reload();
+    await waitForTime(page, 0.1);
+    await page.click('#settings');
+    expect(await button.innerText()).toBe('Play on another device');
+    expect(await page.evaluate(`document.querySelector('video').disableRemotePlayback`)).toBe(false);
+    await button.click();
+    await expect.poll(() => button.innerText()).toBe('Play here again');
+    await button.click();
+    await expect.poll(() => button.innerText()).toBe('Play on another device');
+    await page.evaluate(
+      `location.hash = ${JSON.stringify(`#${new URLSearchParams(withToken(streams.encrypted)).toString()}`)}`,
+    );
+    await expect.poll(() => page.innerText('#figure-encryption')).toBe('cbcs');
+    await waitForTime(page, 0.1);
+    expect(await button.isVisible()).toBe(false);
+  });
+
   it('names of a source are text, and the page has nothing to complain of', async () => {
     const page = await visit(withToken(streams.encrypted));
     await page.evaluate('window.attacked = () => { window.isAttacked = true; }');
