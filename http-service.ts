@@ -47,6 +47,12 @@ export function httpServiceOptions(dependencies: DeliveryServiceDependencies | S
 }
 
 /**
+ * Only a pod drains: it has others beside it. Longer than a segment, so that a player makes a request in it, and less
+ * than a pod has to stop (charts/reelwright/templates/_pods.tpl).
+ */
+const podDrainMs = 10_000;
+
+/**
  * The listeners of a process with the mode `server` or `all`. A pod that has jobs is unready without the database; one
  * that delivers is unready until it has reached the media bucket once. In later outages servers continue with what is
  * cached, and job routes need neither bucket nor Redis.
@@ -56,7 +62,7 @@ export function serverComponents(
 ): readonly Component[] {
   const { config } = dependencies;
   const options = httpServiceOptions(dependencies);
-  const server = httpServerComponent(options);
+  const server = httpServerComponent({ ...options, drainMs: config.probePort === 0 ? 0 : podDrainMs });
   if (config.probePort === 0) return [server];
   const required = {
     ...(config.surfaces.has('api') && { database: 'always' as const }),

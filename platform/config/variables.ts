@@ -124,7 +124,7 @@ const serverVariables = {
   }),
   probePort: forServer('PROBE_PORT', portValue, {
     default: '0',
-    doc: 'Port of a separate listener for the probes of Kubernetes; `0` opens none.',
+    doc: 'Port of a separate listener for the probes of Kubernetes; `0` opens none. With it a server that stops first moves its clients to others, for up to ten seconds.',
   }),
   surfaces: forServer('SERVER_SURFACES', wordsValue(surfaces), {
     default: 'api,delivery',

@@ -41,11 +41,6 @@ export class FastPaths {
     this.#headers.push({ prefix, headers });
   }
 
-  /** The framework takes all requests from now on: while the server closes, it sends `connection: close`. */
-  close(): void {
-    this.#paths.length = 0;
-  }
-
   answer(request: IncomingMessage, response: ServerResponse, framework: () => void): void {
     const { method, url = '', headers } = request;
     const path = this.#paths.find(({ prefix }) => url.startsWith(prefix));

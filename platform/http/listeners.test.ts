@@ -9,13 +9,13 @@ async function listen() {
   const server = createServer((_request, response) => response.end('ok'));
   const place = await sharedPlace({ host: '127.0.0.1', port: 0 });
   await once(server.listen(place), 'listening');
-  const closeOthers = await addListeners(server, place);
+  const others = await addListeners(server, place);
   const close = async () => {
     server.close();
-    await closeOthers();
+    await others.close();
   };
   onTestFinished(() => server.closeAllConnections());
-  return { server, place, close };
+  return { server, place, close, others };
 }
 
 it.runIf(process.platform === 'linux')('accepts a burst of connections in few turns of the event loop', async () => {
@@ -34,11 +34,13 @@ it.runIf(process.platform === 'linux')('accepts a burst of connections in few tu
 });
 
 it('a listener answers on each socket, and closes idle connections when it closes', async () => {
-  const { place, close } = await listen();
+  const { place, close, others } = await listen();
   const answers = Array.from({ length: 40 }, () =>
     fetch(`http://127.0.0.1:${place.port}`).then((answer) => answer.text()),
   );
   expect(new Set(await Promise.all(answers))).toEqual(new Set(['ok']));
+  // Of every socket; clients keep them.
+  expect(await others.connectionCount()).toBe(40);
   await close();
   await expect(fetch(`http://127.0.0.1:${place.port}`)).rejects.toThrow('fetch failed');
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type Server as Listener } from 'node:net';
+import { promisify } from 'node:util';
 
 // libuv accepts one connection of a socket in each turn of the event loop. While much is read and written, turns are
 // long, and a client that connects hundreds of times a second would keep all others waiting. Several sockets of one
@@ -30,17 +31,27 @@ export async function sharedPlace({ host, port }: Place): Promise<Place & { read
   return { host, port: free, reusePort: socketsOfPort > 1 };
 }
 
-/**
- * Adds sockets to the one that a server listens on.
- *
- * @returns what closes them, and waits until their connections have ended
- */
-export async function addListeners(server: Server, place: Place): Promise<() => Promise<void>> {
+/** The further sockets of a server. */
+export interface Listeners {
+  /** Of these and of the server itself. */
+  readonly connectionCount: () => Promise<number>;
+  /** Waits until their connections have ended. */
+  readonly close: () => Promise<void>;
+}
+
+/** Adds sockets to the one that a server listens on. */
+export async function addListeners(server: Server, place: Place): Promise<Listeners> {
   const listeners = Array.from({ length: socketsOfPort - 1 }, () =>
     createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket)),
   );
   await Promise.all(listeners.map((listener) => once(listener.listen({ ...place, reusePort: true }), 'listening')));
-  return () => close(server, listeners);
+  return {
+    async connectionCount() {
+      const counts = [server, ...listeners].map((listener) => promisify(listener.getConnections.bind(listener))());
+      return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+    },
+    close: () => close(server, listeners),
+  };
 }
 
 async function close(server: Server, listeners: readonly Listener[]): Promise<void> {

@@ -9,12 +9,13 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { traceIdWithoutSpan } from '../telemetry/trace-context.ts';
 import { ClientAddresses } from './client-addresses.ts';
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
+import { drain } from './drain.ts';
 import { FastPaths } from './fast-paths.ts';
 import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
 import { watchMethods } from './method-not-allowed.ts';
-import { addListeners, sharedPlace } from './listeners.ts';
+import { addListeners, type Listeners, sharedPlace } from './listeners.ts';
 import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
@@ -79,6 +80,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
         );
       }),
     forceCloseConnections: 'idle',
+    // What arrives on a connection that is open still is answered, and `drain` closes the connection.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: paramCharactersMax },
     // No hook sees these.
     frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply.header('api-version', '1')),
@@ -86,7 +89,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   });
   limitConnections(app.server, clients, options.limits);
   closeIdleConnections(app);
-  app.addHook('preClose', async () => fastPaths.close());
   addTracing(app);
   addHttpMetrics(app, metrics);
   addJsonBody(app);
@@ -111,10 +113,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return app;
 }
 
-/** The server as a component: it listens from `start`, and completes the responses under way when it stops. */
-export function httpServerComponent(options: HttpServerOptions): Component {
+/**
+ * The server as a component: it listens from `start`. When it stops it goes on answering for `drainMs` at most, while
+ * clients move to other servers, and then completes the responses under way.
+ */
+export function httpServerComponent(options: HttpServerOptions & { readonly drainMs: number }): Component {
   let app: FastifyInstance | undefined;
-  let closeListeners: (() => Promise<void>) | undefined;
+  let listeners: Listeners | undefined;
   return {
     name: 'http server',
     async start() {
@@ -127,14 +132,16 @@ export function httpServerComponent(options: HttpServerOptions): Component {
         });
       });
       await app.listen(place);
-      closeListeners = await addListeners(app.server, place);
+      listeners = await addListeners(app.server, place);
       options.log.info({ addresses: app.addresses() }, 'listening');
     },
     async stop(signal) {
       const server = app?.server;
       const giveUp = () => server?.closeAllConnections();
       signal.addEventListener('abort', giveUp, { once: true });
-      await Promise.all([app?.close(), closeListeners?.()]);
+      if (server !== undefined && listeners !== undefined)
+        await drain({ server, listeners }, { forMs: options.drainMs, signal });
+      await Promise.all([app?.close(), listeners?.close()]);
       signal.removeEventListener('abort', giveUp);
     },
   };

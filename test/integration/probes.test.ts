@@ -1,7 +1,11 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { masterKey } from '#domain/media/object-keys.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
@@ -79,4 +83,37 @@ it('C25.19: probes are answered while clients hold all connections of the main p
       ),
     (state) => state === 'closed',
   );
+}, 60_000);
+
+/** Requests an address over and over, by one connection at a time, until two responses have closed theirs. */
+async function playUntilClosed(address: string): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    for (let closed = 0; closed < 2;) {
+      const [response] = (await once(get(address, { agent }), 'response')) as [IncomingMessage];
+      response.resume();
+      expect(response.statusCode).toBe(200);
+      await once(response, 'end');
+      if (response.headers.connection === 'close') closed += 1;
+      await sleep(100);
+    }
+  } finally {
+    agent.destroy();
+  }
+}
+
+it('C17.39: a pod that stops answers requests on open and new connections, and closes each by its response', async () => {
+  const master = join(folder, masterKey('movie'));
+  await mkdir(dirname(master), { recursive: true });
+  await writeFile(master, '#EXTM3U\n');
+  // Without a secret of tickets, no database has to say which media are signed.
+  const delivery = { SERVER_SURFACES: 'delivery', STREAM_SECRET: '', MEDIA_BUCKET: `file:${folder}` };
+  const { program } = await startWithProbes(delivery);
+  const address = `${program.url}/stream/movie/master.m3u8`;
+  const ended = Promise.all(Array.from({ length: 30 }, () => playUntilClosed(address)));
+  await sleep(1_000);
+  program.signal('SIGTERM');
+  await ended;
+  // The connection of the test's own fetch is idle, and ends after ten seconds.
+  expect(await program.ended).toBe(0);
 }, 60_000);
