@@ -16,6 +16,8 @@ export interface Proxy {
   set(state: ProxyState): Promise<void>;
   /** Later connections go to another server, which may have come back at another address. */
   moveTo(serverUrl: string): void;
+  /** How many requests of HTTP clients have sent so far. */
+  requestCount(): number;
   close(): Promise<void>;
 }
 
@@ -24,10 +26,14 @@ interface Pair {
   readonly server: Socket;
 }
 
+/** Each request begins a packet: clients of storage send none before the last one was answered. */
+const requestStart = /^(?:GET|HEAD|PUT|POST|DELETE) /;
+
 /** Starts a proxy before a server on this machine. */
 export async function startProxy(serverUrl: string): Promise<Proxy> {
   let target = new URL(serverUrl);
   let state: ProxyState = 'open';
+  let requestCount = 0;
   const pairs = new Set<Pair>();
   const flow = ({ client, server }: Pair) => {
     if (state === 'cut') {
@@ -45,6 +51,9 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     const server = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true });
     const pair = { client, server };
     pairs.add(pair);
+    client.on('data', (chunk: Buffer) => {
+      if (requestStart.test(chunk.toString('latin1', 0, 8))) requestCount += 1;
+    });
     forward(client, server, () => pairs.delete(pair));
     forward(server, client, () => pairs.delete(pair));
     flow(pair);
@@ -72,6 +81,7 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     moveTo: (movedTo) => {
       target = new URL(movedTo);
     },
+    requestCount: () => requestCount,
     close: () => set('cut'),
   };
 }

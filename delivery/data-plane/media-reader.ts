@@ -53,8 +53,11 @@ interface CachedPlaylist {
  * megabyte. The store has as many connections and some for images (platform/storage/s3/s3-endpoint.ts).
  */
 const readsMax = 576;
-/** Requests of one client that are made of the bucket at once and answer it alone; each costs over a millisecond. */
-const requestsMax = 16;
+/**
+ * Requests of one client that are made of the bucket at once and answer it alone; each costs over a millisecond. A
+ * bucket that answers none would keep the last of hundreds waiting for many times its timeout.
+ */
+const requests = { max: 16, waitMsMax: 5_000 };
 
 /** Who reads: the request whose client is charged. */
 export type Reader = Pick<IncomingMessage, 'socket' | 'headers'>;
@@ -82,7 +85,7 @@ export class MediaReader {
   readonly #missing = new LRUCache<string, true>(missing);
   readonly #clients: ClientAddresses;
   readonly #bucketReads = new Shares(readsMax);
-  readonly #requests = new ClientQueues(requestsMax);
+  readonly #requests = new ClientQueues(requests.max, requests.waitMsMax);
   readonly #pace: RangePace;
   readonly #opening = new SharedCalls<CoalescedRead | null>();
 
@@ -164,9 +167,12 @@ export class MediaReader {
     this.#events[kind][result].inc();
   }
 
-  /** Requests of every kind for a missing object are one: whoever comes meanwhile waits for what is learnt of it. */
+  /**
+   * Requests of every kind for an object that is missing, or that the bucket fails to give, are one: whoever comes
+   * meanwhile waits for what is learnt of it.
+   */
   async #unlessMissing<T>(key: string, request: () => Promise<T | null>): Promise<T | null> {
-    await this.#asked.get(key)?.catch(() => null);
+    await this.#asked.get(key);
     if (this.#missing.has(key)) return null;
     const asked = request().finally(() => this.#asked.delete(key));
     this.#asked.set(key, asked);

@@ -15,7 +15,7 @@ function pendingWork() {
 }
 
 it('the work of one client waits behind its own, in order, and delays no other client', async () => {
-  const queues = new ClientQueues(2);
+  const queues = new ClientQueues(2, 60_000);
   const [greedy, other] = [pendingWork(), pendingWork()];
   const order: number[] = [];
   const all = [0, 1, 2, 3].map((n) => queues.run('greedy', () => (order.push(n), greedy.work())));
@@ -27,8 +27,19 @@ it('the work of one client waits behind its own, in order, and delays no other c
 });
 
 it('work that fails leaves its place, and a client without work is forgotten', async () => {
-  const queues = new ClientQueues(1);
+  const queues = new ClientQueues(1, 60_000);
   await expect(queues.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await expect(queues.run('a', () => Promise.resolve(1))).resolves.toBe(1);
+  expect(queues.clientCount).toBe(0);
+});
+
+it('work that waits behind work which does not end is refused in time, and never begins', async () => {
+  const queues = new ClientQueues(1, 20);
+  const { ends, work } = pendingWork();
+  const first = queues.run('a', work);
+  await expect(queues.run('a', work)).rejects.toMatchObject({ code: 'busy' });
+  ends[0]?.resolve();
+  await first;
+  expect(ends).toHaveLength(1);
   expect(queues.clientCount).toBe(0);
 });

@@ -1,6 +1,8 @@
+import { KnownProblem } from '#domain/errors.ts';
+
 interface Queue {
   running: number;
-  readonly waiting: (() => void)[];
+  readonly waiting: Set<() => void>;
 }
 
 /**
@@ -9,11 +11,13 @@ interface Queue {
  */
 export class ClientQueues {
   readonly #max: number;
+  readonly #waitMsMax: number;
   readonly #queues = new Map<string, Queue>();
 
-  /** `max`: how much work of one client runs at once. */
-  constructor(max: number) {
+  /** `max`: how much work of one client runs at once. Work that waits for longer than `waitMsMax` is refused. */
+  constructor(max: number, waitMsMax: number) {
     this.#max = max;
+    this.#waitMsMax = waitMsMax;
   }
 
   /** How many clients have any work. */
@@ -21,11 +25,12 @@ export class ClientQueues {
     return this.#queues.size;
   }
 
+  /** @throws KnownProblem `busy` when the work has not begun in time */
   async run<T>(client: string, work: () => Promise<T>): Promise<T> {
-    const queue = this.#queues.get(client) ?? { running: 0, waiting: [] };
+    const queue = this.#queues.get(client) ?? { running: 0, waiting: new Set() };
     this.#queues.set(client, queue);
     if (queue.running < this.#max) queue.running += 1;
-    else await new Promise<void>((resolve) => queue.waiting.push(resolve));
+    else await this.#turn(queue);
     try {
       return await work();
     } finally {
@@ -33,9 +38,25 @@ export class ClientQueues {
     }
   }
 
+  #turn({ waiting }: Queue): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        waiting.delete(begin);
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        waiting.delete(begin);
+        reject(new KnownProblem('busy'));
+      }, this.#waitMsMax);
+      waiting.add(begin);
+    });
+  }
+
   /** The place of work that has ended is the next one's. */
   #passOn(client: string, queue: Queue): void {
-    const next = queue.waiting.shift();
+    // A set keeps the order of insertion.
+    const [next] = queue.waiting;
     if (next !== undefined) return next();
     queue.running -= 1;
     if (queue.running === 0) this.#queues.delete(client);

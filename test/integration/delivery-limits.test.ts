@@ -84,6 +84,28 @@ describe('a bucket', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('C17.40: while the bucket never answers, requests of every kind fail within its timeout', async () => {
+    const timeoutMs = 3_000;
+    const { port } = await startDelivery(() => {}, { timeoutMs });
+    const range = { range: 'bytes=0-1' };
+    const kinds = [{}, { method: 'HEAD' }, { headers: range }, { headers: { 'if-none-match': '"e"' } }];
+    const requests = [
+      ...kinds.map((kind) => ({ path: segment, ...kind })),
+      ...kinds.map((kind) => ({ path: playlist, ...kind })),
+      ...Array.from({ length: 100 }, (_, n) => ({ path: segment.replace('seg_1', `seg_${n + 2}`) })),
+    ];
+    const startedAtMs = performance.now();
+    const statuses = requests.map(async (request) => {
+      const asked = httpRequest({ host: '127.0.0.1', port, agent: false, ...request }).end();
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    });
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([500]));
+    // A request that waits for another one of its object, and is then made by itself, takes twice as long.
+    expect(performance.now() - startedAtMs).toBeLessThan(1.8 * timeoutMs);
+  });
+
   it('C17.23: hundreds of range responses under way do not delay the playlists of other streams', async () => {
     const sizeBytes = 8 * 1024 * 1024;
     const master = Buffer.from('#EXTM3U\n');
