@@ -23,6 +23,7 @@ export interface BenchSuite {
     | 'keys'
     | 'playback'
     | 'clients'
+    | 'idle'
     | 'submissions'
     | 'rows'
     | 'images'

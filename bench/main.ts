@@ -6,6 +6,7 @@ import type { BenchLine, BenchSuite } from './harness.ts';
 import { chunksSuite } from './suites/chunks.ts';
 import { clientsSuite } from './suites/clients.ts';
 import { deletionSuite } from './suites/deletion.ts';
+import { idleSuite } from './suites/idle.ts';
 import { imagesSuite } from './suites/images.ts';
 import { keysSuite } from './suites/keys.ts';
 import { playbackSuite } from './suites/playback.ts';
@@ -31,6 +32,7 @@ const suites: readonly BenchSuite[] = [
   keysSuite,
   playbackSuite,
   clientsSuite,
+  idleSuite,
   submissionsSuite,
   rowsSuite,
   imagesSuite,

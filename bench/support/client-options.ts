@@ -19,6 +19,16 @@ export const hostileOptionsSchema = z.object({
 });
 export type HostileOptions = z.infer<typeof hostileOptionsSchema>;
 
+/** Of idle-clients.ts. */
+export const idleOptionsSchema = z.object({
+  port: z.number(),
+  path: z.string(),
+  /** Of 127.0.0.0/8, in turn. */
+  addresses: z.array(z.string()).min(1),
+  connections: z.number(),
+});
+export type IdleOptions = z.infer<typeof idleOptionsSchema>;
+
 /** How long paced-reader.ts plays before it measures: a program that was just started is slow itself. */
 export const unmeasuredSeconds = 3;
 

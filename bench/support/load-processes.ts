@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type HostileOptions, type PacedOptions, type PacedOutcome, pacedOutcomeSchema } from './client-options.ts';
+import {
+  type HostileOptions,
+  type IdleOptions,
+  type PacedOptions,
+  type PacedOutcome,
+  pacedOutcomeSchema,
+} from './client-options.ts';
 
 // Clients in processes of their own.
 
@@ -19,7 +25,7 @@ export async function play(options: PacedOptions): Promise<PacedOutcome> {
 /** Starts a program of `bench/load`, on another machine with the command for that. */
 export function startLoad(
   script: string,
-  options: PacedOptions | HostileOptions,
+  options: PacedOptions | HostileOptions | IdleOptions,
   command: readonly string[] = [],
 ): ChildProcess {
   const [program, ...args] = [...command, process.execPath, join(import.meta.dirname, '../load', script)];
