@@ -5,6 +5,7 @@ import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import type { UnitRun } from '#domain/work/unit-run.ts';
+import { usedTimeOf } from '#domain/work/used-time.ts';
 import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
@@ -46,18 +47,19 @@ export async function runAttempt(
   const { jobs, clock } = dependencies;
   const log = dependencies.log.child({ job_id: job.id, attempt: job.attempt, type: job.type });
   const renewing = new AbortController();
+  const units = new Map<object, UnitRun>();
   const renewed = keepLease({
     jobs,
     job,
     owner: lease.owner,
     leaseMs: lease.durationMs,
     log,
+    used: () => usedTimeOf([...units.values()]),
     onLoss: (reason) => stop.abort(reason satisfies StopReason),
     signal: renewing.signal,
   });
   const begunAt = clock();
   let ended: EndedAttempt | null = null;
-  const units: UnitRun[] = [];
   try {
     const earlier = await earlierConclusion(job, dependencies);
     ended = await endAttempt(
@@ -67,12 +69,13 @@ export async function runAttempt(
         run: async (trace) =>
           earlier === null
             ? endOfSteps(
-                { job, trace, workspace, onUnit: (unit) => units.push(unit), signal: stop.signal },
+                { job, trace, workspace, onUnit: (unit, run) => units.set(run, unit), signal: stop.signal },
                 dependencies,
               )
             : { kind: 'done' },
         conclude: async (end) =>
-          earlier ?? concludeAnyhow({ job, end, units, stop: stop.signal }, { ...dependencies, log }),
+          earlier ??
+          concludeAnyhow({ job, end, units: [...units.values()], stop: stop.signal }, { ...dependencies, log }),
       },
       dependencies,
     );

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
+import type { UsedTime } from '#domain/work/used-time.ts';
 import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -19,6 +20,8 @@ interface LeaseInput {
   readonly owner: string;
   readonly leaseMs: number;
   readonly log: Logger;
+  /** What the attempt has used so far, which each renewal records: it is what counts if this process is killed. */
+  readonly used: () => UsedTime | null;
   readonly onLoss: (reason: 'lost' | 'cancelled') => void;
   /** Ends the renewals. */
   readonly signal: AbortSignal;
@@ -36,7 +39,7 @@ const answerMsMax = 2_000;
  * The work continues while the database is away, since no other worker can get the job either. If another one has it
  * afterwards, each has written under its own revision.
  */
-export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal }: LeaseInput): Promise<void> {
+export async function keepLease({ jobs, job, owner, leaseMs, log, used, onLoss, signal }: LeaseInput): Promise<void> {
   const renewEveryMs = leaseMs / 3;
   const checkEveryMs = Math.min(checkEveryMsMax, renewEveryMs);
   const lease = { jobId: job.id, attempt: job.attempt, owner };
@@ -47,7 +50,7 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
     try {
       const startedAt = performance.now();
       const isDue = startedAt - renewedAt >= renewEveryMs - checkEveryMs;
-      const answer = isDue ? jobs.renewLease({ ...lease, leaseMs }) : jobs.leaseState(lease);
+      const answer = isDue ? jobs.renewLease({ ...lease, leaseMs, used: used() }) : jobs.leaseState(lease);
       // A connection that hangs must not delay the next check, which may get a better one.
       const state = await withTimeout(answer, answerMsMax, 'the database did not answer');
       if (isDue) renewedAt = startedAt;

@@ -50,8 +50,8 @@ export interface AttemptToRun {
   /** The span that the steps continue. */
   readonly trace: TraceContext;
   readonly workspace: string;
-  /** Takes what each unit took, once it has ended. */
-  readonly onUnit: (unit: UnitRun) => void;
+  /** Takes what a run of a unit has taken, again and again until it has ended; `run` is the same each time. */
+  readonly onUnit: (unit: UnitRun, run: object) => void;
   /** Aborts when the attempt is to stop; the exit codes of its processes do not count then. */
   readonly signal: AbortSignal;
 }
@@ -66,27 +66,38 @@ export interface UnitToRun extends AttemptToRun {
 
 /** Runs the steps of a unit, one after another, up to the first that fails. */
 export async function runSteps(unit: UnitToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
-  const runs: StepRun[] = [];
+  const runs = new Map<StepName, readonly StepRun[]>();
+  const { kind } = unit.unit;
+  const chunk = 'chunk' in unit.unit ? unit.unit.chunk : null;
+  const onRuns = (step: StepName, of: readonly StepRun[]) => {
+    runs.set(step, of);
+    unit.onUnit({ unit: kind, chunk, pod: null, steps: [...runs.values()].flat() }, runs);
+  };
   let end: AttemptEnd = { kind: 'done' };
-  for (const step of unitKindRow(unit.unit.kind).steps) {
-    end = await runStep(step, { ...unit, onRuns: (of) => runs.push(...of) }, dependencies);
+  for (const step of unitKindRow(kind).steps) {
+    end = await runStep(step, { ...unit, onRuns: (of) => onRuns(step, of) }, dependencies);
     if (end.kind !== 'done') break;
   }
-  const { kind } = unit.unit;
-  unit.onUnit({ unit: kind, chunk: 'chunk' in unit.unit ? unit.unit.chunk : null, pod: null, steps: runs });
   return end;
 }
 
+/** `onRuns` takes what the step has run so far. */
 type StepToRun = UnitToRun & { readonly onRuns: (runs: readonly StepRun[]) => void };
 
 async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
   const { job, workspace, signal } = attempt;
   const { runner, isolation, stepTimeoutMs, clock, log } = dependencies;
   const reports = reportReader(job, dependencies, attempt.progress);
+  const startedAt = clock();
+  const noteRuns = () =>
+    attempt.onRuns(boundedRuns(reports.steps(), observedRun(step, startedAt, clock()), availableParallelism()));
   const watch = {
     signal,
     timeoutMs: stepTimeoutMs,
-    onReportLine: reports.read,
+    onReportLine: (line: string) => {
+      reports.read(line);
+      noteRuns();
+    },
     onLogLine: (line: string) => showLogLine(line, { job, step, log }),
   };
   const run = async () => {
@@ -103,10 +114,9 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
       stdoutBytesMax: 0,
     });
   };
-  const startedAt = clock();
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
   await reports.end();
-  attempt.onRuns(boundedRuns(reports.steps(), observedRun(step, startedAt, clock()), availableParallelism()));
+  noteRuns();
   if (signal.aborted) return { kind: 'disrupted' };
   if (ended.timedOut) {
     const error = jobErrorOf('deadline_exceeded', job.attempt);

@@ -53,6 +53,7 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
         error = report.error === null ? null : { ...report.error, attempt: job.attempt };
         ({ steps } = report);
       }
+      if (report?.type === 'used') ({ steps } = report);
       if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
       if (report?.type !== 'phase' && report?.type !== 'progress') return;
       newest = progressIn(report) ?? newest;
@@ -61,7 +62,7 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
         .finally(() => (writing = null));
     },
     error: () => error,
-    /** The steps that its runner measured; none of one that was killed. */
+    /** The steps that its runner measured; of one that was killed, what it said last. */
     steps: () => steps,
     /** Ends the writes: what follows the step writes the row itself, or its next step reports. */
     async end() {

@@ -14,6 +14,8 @@ export const reportSchema = z.discriminatedUnion('type', [
   /** `fraction` of the phase that is done, 0–1. */
   z.object({ type: z.literal('progress'), phase: jobPhaseSchema, fraction: z.number().min(0).max(1) }),
   z.object({ type: z.literal('warning'), warning: warningSchema }),
+  /** `steps`: what the runner has run so far, of which the last one runs; what is known of one that is killed. */
+  z.object({ type: z.literal('used'), steps: stepRunsSchema }),
   /** `steps`: what the runner ran. */
   z.object({ type: z.literal('result'), error: jobErrorSchema.nullable(), steps: stepRunsSchema }),
 ]);

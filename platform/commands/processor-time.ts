@@ -19,6 +19,20 @@ export async function processorTime(pid: number | 'self'): Promise<ProcessorTime
   return { ownMs: ms(11), endedMs: ms(13) };
 }
 
+/** The processor time of everything that runs below a process now; 0 where the kernel does not list children. */
+async function runningBelowMs(pid: number): Promise<number> {
+  // Those that its first thread has started: Node starts processes from it alone, and tools start none.
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const times = children.split(' ').flatMap((child) => (child === '' ? [] : [treeMs(Number(child))]));
+  return (await Promise.all(times)).reduce((sum, ms) => sum + ms, 0);
+}
+
+/** 0 for a process that has ended meanwhile. */
+async function treeMs(pid: number): Promise<number> {
+  const [time, belowMs] = await Promise.all([processorTime(pid).catch(() => null), runningBelowMs(pid)]);
+  return belowMs + (time === null ? 0 : time.ownMs + time.endedMs);
+}
+
 /** Measures the processor time of this process and of its children that have ended, from its start on. */
 export class ProcessorMeter {
   #readMs = 0;
@@ -30,5 +44,12 @@ export class ProcessorMeter {
     const lapMs = time.ownMs + time.endedMs - this.#readMs;
     this.#readMs += lapMs;
     return Math.max(0, lapMs);
+  }
+
+  /** The time since the last call of `lapMs`, with that of the tools that run now; null as there. */
+  async soFarMs(): Promise<number | null> {
+    const time = await processorTime('self').catch(() => null);
+    if (time === null) return null;
+    return Math.max(0, time.ownMs + time.endedMs + (await runningBelowMs(process.pid)) - this.#readMs);
   }
 }

@@ -28,7 +28,8 @@ export function endAssignments(first: number): string {
       case when jsonb_array_length(ended_attempts) >= ${attemptsKept} then ended_attempts - 0
         else coalesce(ended_attempts, '[]'::jsonb) end
       || (jsonb_build_object('attempt', attempt, 'worker', lease_owner, 'claimed_at', claimed_at, 'ended_at', statement_timestamp()::timestamptz(3),
-        'result', $${first}::text, 'code', $${first + 1}::text) || coalesce($${first + 2}::jsonb, '{}'::jsonb)) end,
+        'result', $${first}::text, 'code', $${first + 1}::text)
+        || coalesce($${first + 2}::jsonb, ${renewedWork}, '{}'::jsonb)) end,
     used_fetch_ms = used_fetch_ms + ${usedMs('fetch', first)},
     used_process_ms = used_process_ms + ${usedMs('process', first)},
     used_publish_ms = used_publish_ms + ${usedMs('publish', first)},
@@ -39,9 +40,19 @@ export function endAssignments(first: number): string {
 
 const isClaimed = 'claimed_at is not null and lease_owner is not null';
 
-/** The processor time of a step, as far as it is known. */
+/** What is recorded of the work of an attempt that did not come to say it; null: it is not known either. */
+const renewedWork = `case when (attempt_used ->> 'attempt')::int = attempt then jsonb_build_object('processor_ms',
+        ${renewedMs('fetch')} + ${renewedMs('process')} + ${renewedMs('publish')}) end`;
+
+/** The processor time of a step, as far as it is known: by the attempt's units, or by its last renewal of the lease. */
 function usedMs(step: Step, first: number): string {
-  return `case when ${isClaimed} then coalesce(($${first + 3}::json ->> '${step}')::bigint, 0) else 0 end`;
+  const said = `($${first + 3}::json ->> '${step}')::bigint`;
+  return `case when ${isClaimed} then coalesce(${said}, ${renewedMs(step)}) else 0 end`;
+}
+
+/** The processor time of a step that the last renewal of the current attempt's lease recorded. */
+export function renewedMs(step: Step): string {
+  return `case when (attempt_used ->> 'attempt')::int = attempt then (attempt_used ->> '${step}')::bigint else 0 end`;
 }
 
 /**

@@ -5,10 +5,11 @@ import { activeStatuses, type JobPhase, type JobStatus, statusesBefore, waitingP
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import { type UnitRun, workOf } from '#domain/work/unit-run.ts';
-import { usedTimeOf } from '#domain/work/used-time.ts';
+import type { Step } from '#domain/work/steps.ts';
+import { type UsedTime, usedTimeOf } from '#domain/work/used-time.ts';
 import { BatchRows } from './batch-rows.ts';
 import { claimDue, claimText } from './due-work.ts';
-import { endAssignments, endParameters } from './ended-attempts.ts';
+import { endAssignments, endParameters, renewedMs } from './ended-attempts.ts';
 import {
   type CurrentAttempt,
   jobColumns,
@@ -24,6 +25,8 @@ import {
 export interface Lease extends CurrentAttempt {
   readonly owner: string;
   readonly leaseMs: number;
+  /** Of a renewal: what the attempt has used so far, which counts if nobody reports its end. */
+  readonly used?: UsedTime | null;
 }
 
 /** `lost`: another attempt has begun or the job ended otherwise. */
@@ -65,12 +68,12 @@ const keptRuns = 'select run from attempt_runs where job_id = $1 and attempt = $
 const claim = `
   update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
     not_before = null, waiting_reason = null, started_at = coalesce(started_at, now()), claimed_at = now()
-  where id = $1 and attempt = $2 and lease_owner is null and status = any($5)
+  where id = $1 and attempt = $2 and lease_owner is null and status = any($5) and not_before is distinct from 'infinity'
     and not exists (select from media_deletions where hash = jobs.hash and lifted_at is null and finished_at is null)
   returning ${jobColumns}`;
 const renew = `
   with renewed as (
-    update jobs set lease_expires_at = ${leaseEnd('$4')}
+    update jobs set lease_expires_at = ${leaseEnd('$4')}, attempt_used = coalesce($6::json, attempt_used)
     where id = $1 and attempt = $2 and lease_owner = $3 and status = any($5)
     returning id
   )
@@ -109,17 +112,19 @@ const back = `
     claimed_at = null
   where id = $1 and attempt = $2 and lease_owner is not null and status = any($4)
   returning ${ticketColumns}`;
+const sinceRenewal = (step: Step) => `greatest(0, ($4::json ->> '${step}')::bigint - ${renewedMs(step)})`;
 const lease = `
   select status, attempt = $2 and lease_owner is not distinct from $3 and status = any($4) as is_held
   from jobs where id = $1`;
-// Of the last attempt, whose end is recorded without its units: a second call finds them. Its pod time is known already;
-// naming it is what the trigger of the usage looks at.
+// Of the last attempt, whose end is recorded without its units: a second call finds them. What the last renewal of its
+// lease recorded has been counted by its end. Its pod time is known already; naming it is what the trigger of the usage
+// looks at.
 const noteWork = `
   update jobs set
     ended_attempts = jsonb_set(ended_attempts, '{-1}', ended_attempts -> -1 || $3::jsonb),
-    used_fetch_ms = used_fetch_ms + ($4::json ->> 'fetch')::bigint,
-    used_process_ms = used_process_ms + ($4::json ->> 'process')::bigint,
-    used_publish_ms = used_publish_ms + ($4::json ->> 'publish')::bigint, used_pod_ms = used_pod_ms
+    used_fetch_ms = used_fetch_ms + ${sinceRenewal('fetch')},
+    used_process_ms = used_process_ms + ${sinceRenewal('process')},
+    used_publish_ms = used_publish_ms + ${sinceRenewal('publish')}, used_pod_ms = used_pod_ms
   where id = $1 and status = 'cancelled' and (ended_attempts -> -1 ->> 'attempt')::int = $2
     and not ended_attempts -> -1 ? 'units'`;
 const writeOutage = `
@@ -142,8 +147,9 @@ export class AttemptStore extends BatchRows {
    * Moves the end of the lease to `leaseMs` from now. `lost`: another attempt has begun or the job ended otherwise;
    * `cancelled`: the job was cancelled. In both cases `owner` must stop its work.
    */
-  async renewLease({ jobId, attempt, owner, leaseMs }: Lease): Promise<LeaseState> {
-    const parameters = [jobId, attempt, owner, leaseMs, statusesBefore('completed')];
+  async renewLease({ jobId, attempt, owner, leaseMs, used = null }: Lease): Promise<LeaseState> {
+    const soFar = used === null ? null : toJson({ ...used, attempt });
+    const parameters = [jobId, attempt, owner, leaseMs, statusesBefore('completed'), soFar];
     const { rows } = await this.database.pool.query<LeaseRow>(renew, parameters);
     return leaseStateOf(rows[0]);
   }

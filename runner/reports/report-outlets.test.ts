@@ -30,6 +30,21 @@ it('the termination message is a parsable result, without the details of its err
   expect(await read()).toEqual({ type: 'result', error: null, steps });
 });
 
+it('C37.19: a container that is killed leaves what it had used, also where its result was to follow', async () => {
+  const path = join(await folder(), 'message');
+  await writeFile(path, '');
+  const run = { step: 'process' as const, started_at: '2026-11-24T08:00:00.000Z', duration_ms: 900, code: null };
+  const read = async () => parseReport((await readFile(path, 'utf8')).trim());
+  for (const processorMs of [31_000, 8]) {
+    const used = { type: 'used' as const, steps: [{ ...run, processor_ms: processorMs }] };
+    writeTerminationMessage(path, used);
+    expect(await read()).toEqual(used);
+  }
+  const result = { type: 'result' as const, error: null, steps: [] };
+  writeTerminationMessage(path, result);
+  expect(await read()).toEqual(result);
+});
+
 it('no termination message is written where the kubelet has not made the file', async () => {
   const path = join(await folder(), 'none');
   writeTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1), steps: [] });

@@ -7,9 +7,14 @@ import type { Report } from '#domain/work/report.ts';
 /** The kubelet truncates longer messages, and a truncated report cannot be parsed. */
 const messageBytesMax = 4096;
 
-/** Writes the result of a step to `path`, which the kubelet mounted. */
+/** Longer than what a step has used so far, which is known of a container that is killed. */
+const usedBytes = 1024;
+
+/** Writes the result of a step, or what it has used so far, to `path`, which the kubelet mounted. */
 export function writeTerminationMessage(path: string, report: Report): void {
-  if (report.type !== 'result' || !existsSync(path)) return;
+  if ((report.type !== 'result' && report.type !== 'used') || !existsSync(path)) return;
+  // One write of the same length: a kill never leaves half of it behind.
+  if (report.type === 'used') return writeFileSync(path, JSON.stringify(report).padEnd(usedBytes), { flag: 'r+' });
   const whole = JSON.stringify(report);
   if (Buffer.byteLength(whole) <= messageBytesMax || report.error === null) return writeFileSync(path, whole);
   const { details: _details, ...error } = report.error;

@@ -10,6 +10,8 @@ export interface Reporter {
   /** `fraction` of the current phase, 0–1. */
   progress(fraction: number): void;
   warn(warning: Warning): void;
+  /** What the steps have taken so far, the current one last. */
+  used(steps: readonly StepRun[]): void;
   /** The last report of a step. */
   result(error: JobError | null, steps: readonly StepRun[]): void;
 }
@@ -40,6 +42,9 @@ export function createReporter(write: (report: Report) => void, now: () => numbe
     },
     warn(warning) {
       write({ type: 'warning', warning });
+    },
+    used(steps) {
+      write({ type: 'used', steps: [...steps] });
     },
     result(error, steps) {
       write({ type: 'result', error, steps: [...steps] });

@@ -35,7 +35,7 @@ it('what a unit hands on is named by its document only once every part of the so
   };
   await publishWork(product, {
     media,
-    reporter: { phase: () => {}, progress: () => {}, warn: () => {}, result: () => {} },
+    reporter: { phase: () => {}, progress: () => {}, warn: () => {}, used: () => {}, result: () => {} },
     signal: new AbortController().signal,
     log: createLogger({ level: 'fatal', name: 'test' }),
   });

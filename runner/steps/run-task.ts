@@ -17,6 +17,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { StepContext, Workspace } from '../context/step-context.ts';
 import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
+import { reportUse } from '../reports/report-use.ts';
 import type { Reporter } from '../reports/reporter.ts';
 
 /** The equipment of a runner's process, the same for every task. */
@@ -74,10 +75,19 @@ export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Pro
 async function measured(
   step: Step,
   runs: StepRun[],
-  { meter }: Pick<RunnerProcess, 'meter'>,
+  { meter, reporter }: Pick<RunnerProcess, 'meter' | 'reporter'>,
   work: () => Promise<void>,
 ): Promise<void> {
   const [startedAt, startedMs] = [new Date(), performance.now()];
+  const runOf = (processorMs: number | null, code: StepRun['code'] = null): StepRun => ({
+    step,
+    started_at: startedAt.toISOString(),
+    duration_ms: Math.round(performance.now() - startedMs),
+    processor_ms: processorMs,
+    code,
+  });
+  const ended = new AbortController();
+  const reported = reportUse(async () => [...runs, runOf(await meter.soFarMs())], reporter, ended.signal);
   let code: StepRun['code'] = null;
   try {
     await work();
@@ -85,13 +95,9 @@ async function measured(
     ({ code } = toJobError(asProblem(thrown), 1));
     throw thrown;
   } finally {
-    runs.push({
-      step,
-      started_at: startedAt.toISOString(),
-      duration_ms: Math.round(performance.now() - startedMs),
-      processor_ms: await meter.lapMs(),
-      code,
-    });
+    ended.abort();
+    await reported;
+    runs.push(runOf(await meter.lapMs(), code));
   }
 }
 

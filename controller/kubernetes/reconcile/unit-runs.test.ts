@@ -65,6 +65,13 @@ it('a step that was killed has the times of the kubelet, one that lies too, and 
   ]);
 });
 
+it('C37.19: a step that was killed has what it wrote last of the time that it used', () => {
+  const times = { startedAt: '2026-11-24T08:00:00Z', finishedAt: '2026-11-24T08:00:07Z' };
+  const used = JSON.stringify({ type: 'used', steps: [{ ...run, processor_ms: 6_400, duration_ms: 6_900 }] });
+  const killed = ended(used.padEnd(1024), { ...times, exitCode: 137, reason: 'OOMKilled' });
+  expect(runsOf({ 'mj-job-2': [pod('a', [killed])] })).toMatchObject([{ steps: [{ processor_ms: 6_400 }] }]);
+});
+
 it('what the pods of a deleted chunk Job ran counts at the end of the attempt, each pod once', async () => {
   const report = JSON.stringify({ type: 'result', error: null, steps: [run] });
   const pods: Record<string, PodSnapshot[]> = {

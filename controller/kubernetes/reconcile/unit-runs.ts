@@ -54,10 +54,13 @@ export async function allRunsOf(row: Attempt, { caches, jobs }: RunPorts): Promi
 /** More than a node has that runs pods. */
 const nodeCores = 512;
 
-/** As the runner reported it, within what the kubelet saw; of one that was killed the times that the kubelet knows, which are whole seconds. */
+/**
+ * As the runner reported it, within what the kubelet saw; of one that was killed what it wrote last, or the times that
+ * the kubelet knows, which are whole seconds.
+ */
 function stepRunsOf({ name, terminated }: ContainerSnapshot): readonly StepRun[] {
   const report = parseReport(terminated?.message.trim() ?? '');
-  const told = report?.type === 'result' ? report.steps : [];
+  const told = report?.type === 'result' || report?.type === 'used' ? report.steps : [];
   const [startedAt, finishedAt] = [terminated?.startedAt ?? '', terminated?.finishedAt ?? ''];
   const durationMs = Date.parse(finishedAt) - Date.parse(startedAt);
   const observed = { step: name, started_at: startedAt, duration_ms: durationMs, processor_ms: null, code: null };
