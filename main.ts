@@ -26,6 +26,7 @@ import { ImportStore } from './platform/postgres/import-store.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { MediaDeletionStore } from './platform/postgres/media-deletion-store.ts';
 import { MediaStore } from './platform/postgres/media-store.ts';
+import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import { PlaybackDayStore } from './platform/postgres/playback-day-store.ts';
 import { PlaybackStore } from './platform/postgres/playback-store.ts';
 import { DeletedMediaStore } from './platform/postgres/deleted-media-store.ts';
@@ -154,6 +155,7 @@ async function openComponents(
     deletedMedia: new DeletedMediaStore(database),
     playbacks: new PlaybackStore(database),
     playbackDays: new PlaybackDayStore(database),
+    delivered: new DeliveredStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     media: resources.add('media bucket', openObjectStore(config.media), close),
     imageSource:
@@ -165,7 +167,8 @@ async function openComponents(
     randomUuid: () => randomUUID(),
     webDir: fileURLToPath(new URL('web', import.meta.url)),
   };
-  // Delivery alone writes nothing to the database and starts while it is away: streams and images do not need it.
+  // Delivery alone writes nothing to the database but the bytes that it sent, and starts while it is away: streams and
+  // images do not need it.
   if (config.source === null) return serverComponents({ ...shared, config });
   const preparation = prepareDatabase({ database, log, signal });
   const dependencies: WholeDependencies = {

@@ -4,6 +4,7 @@ import type { DeliveryDependencies } from './dependencies.ts';
 import { DataPlane } from './data-plane/data-plane.ts';
 import { DeletedMedia } from './deleted-media.ts';
 import { KeyAccess } from './keys/key-access.ts';
+import { DeliveredBytes } from './delivered-bytes.ts';
 import { PlaybackStates } from './playback-states.ts';
 import { RememberedKeys } from './keys/remembered-keys.ts';
 import { addKeyRoutes } from './routes/key.ts';
@@ -36,7 +37,9 @@ export async function addDeliveryRoutes(
   const figures = config.playbackFigures ? new PlaybackFigures({ metrics }) : null;
   const bytesPerHour = config.streamBytesPerHour;
   const quota = bytesPerHour === null ? null : new StreamQuota({ bytesPerHour, clients });
-  const plane = new DataPlane({ store, metrics, fastPaths, clients, isBarred, cacheBytesMax, figures, quota });
+  const delivered = new DeliveredBytes({ store: dependencies.delivered, log: dependencies.log });
+  const reading = { store, metrics, fastPaths, clients, isBarred, cacheBytesMax };
+  const plane = new DataPlane({ ...reading, figures, quota, delivered });
   if (figures !== null) addPlaybackWriter(app, { ...dependencies, figures });
   addStreamRoutes(app, { plane, deleted, playback, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
   const tickets = new TicketAccess({ ...dependencies, playback, secrets: config.streamSecrets });
@@ -53,8 +56,11 @@ export async function addDeliveryRoutes(
   addThumbRoutes(app, { ...dependencies, plane, deleted, fastPaths, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hashes) => cache.forget(hashes));
-  app.addHook('onReady', async () => void (await Promise.all([deleted.start(), playback.start()])));
-  app.addHook('onClose', async () => void (await Promise.all([deleted.stop(), playback.stop()])));
+  app.addHook('onReady', async () => {
+    delivered.start();
+    await Promise.all([deleted.start(), playback.start()]);
+  });
+  app.addHook('onClose', async () => void (await Promise.all([deleted.stop(), playback.stop(), delivered.stop()])));
 }
 
 /** Whether an address is none of `/stream`, or of a media that is known to be open. */

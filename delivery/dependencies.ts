@@ -1,6 +1,7 @@
 import type { Config } from '#platform/config/config.ts';
 import type { ImageProcessor } from '#platform/images/image-processor.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import type { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import type { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
 import type { PlaybackStore } from '#platform/postgres/playback-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -28,6 +29,7 @@ export interface DeliveryDependencies {
   >;
   readonly contentKeys: ContentKeyStore;
   readonly playbackDays: PlaybackDayStore;
+  readonly delivered: Pick<DeliveredStore, 'add'>;
   readonly deletedMedia: DeletedMediaStore;
   readonly playbacks: Pick<PlaybackStore, 'find' | 'all' | 'changed'>;
   readonly media: ObjectStore;

@@ -62,6 +62,7 @@ export async function openApiText(): Promise<string> {
       'deletedMedia',
       'playbacks',
       'playbackDays',
+      'delivered',
       'listDatabase',
       'images',
       'log',

@@ -1,4 +1,5 @@
 import type { Database } from '#platform/postgres/database.ts';
+import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageDimensions, usageOf } from '#platform/postgres/usage-store.ts';
 import { idOfRow, usageDays, usageKeys } from './many-rows.ts';
@@ -33,6 +34,7 @@ export function usageQueries(): Query[] {
       10,
       (d) => new JobStore(d).noteWorkOfCancelled({ jobId: idOfRow(5), attempt: 1 }, [ran]),
     ],
+    ['usage: bytes that were delivered', 10, (d) => new DeliveredStore(d).add(new Map([['busy', 5]]))],
     ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
     ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
     [

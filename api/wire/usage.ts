@@ -64,6 +64,9 @@ const usageRowSchema = z.object({
     .int()
     .describe('How much more results take up after it than before; negative where more was removed.')
     .meta({ examples: [96_000_000] }),
+  delivered_bytes: count
+    .describe('The bytes of their streams that delivery sent, on the day that they were sent.')
+    .meta({ examples: [1_200_000_000] }),
 });
 
 export const usageSchema = z
@@ -137,6 +140,7 @@ export function usageRowToWire(
     output_minutes: minutesOf(sums.outputMs),
     ...usedTimesToWire(sums),
     stored_bytes: sums.storedBytes,
+    delivered_bytes: sums.deliveredBytes,
   };
 }
 

@@ -49,7 +49,17 @@ export const usage: Command = {
     if (found.rows.length === 0) output.note(`nothing was used from ${found.from} to ${found.to}`);
     output.list(
       found,
-      [...by.map((name) => name.toUpperCase()), 'JOBS', 'OUT MIN', 'CPU H', 'POD H', 'WASTED H', 'OUT GB', 'STORED GB'],
+      [
+        ...by.map((name) => name.toUpperCase()),
+        'JOBS',
+        'OUT MIN',
+        'CPU H',
+        'POD H',
+        'WASTED H',
+        'OUT GB',
+        'STORED GB',
+        'SENT GB',
+      ],
       found.rows.map((row) => [
         ...by.map((name) => cellOf[name](row)),
         String(row.jobs),
@@ -59,6 +69,7 @@ export const usage: Command = {
         hours(row.wasted_seconds),
         gigabytes(row.output_bytes),
         gigabytes(row.stored_bytes),
+        gigabytes(row.delivered_bytes),
       ]),
     );
   },

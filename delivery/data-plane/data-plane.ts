@@ -5,6 +5,7 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { ThumbMaker } from '../images/thumb-maker.ts';
 import type { PlaybackFigures } from '../playback/playback-figures.ts';
+import type { DeliveredBytes } from '../delivered-bytes.ts';
 import type { StreamQuota } from '../stream-quota.ts';
 import type { KeyAccess, KeyDecision } from '../keys/key-access.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
@@ -38,6 +39,8 @@ interface DataPlaneOptions {
   readonly cacheBytesMax: number;
   /** Null: what players say of their state is not read. */
   readonly figures?: PlaybackFigures | null;
+  /** Null: the bytes of media are not told apart. */
+  readonly delivered?: Pick<DeliveredBytes, 'count'> | null;
   /** Null: a client gets as many bytes as it asks for. */
   readonly quota?: StreamQuota | null;
 }
@@ -119,8 +122,9 @@ export class DataPlane {
   }
 
   readonly #onSent: OnSent = (request, response, bytes) => {
-    const { metrics, figures, quota } = this.#options;
+    const { metrics, figures, quota, delivered } = this.#options;
     metrics.streamBytes.inc(bytes);
+    delivered?.count(request, response, bytes);
     quota?.count(request, bytes);
     figures?.note(request, response);
   };

@@ -24,6 +24,8 @@ interface UsageSums extends UsedTimes {
   readonly outputBytes: number;
   readonly outputMs: number;
   readonly storedBytes: number;
+  /** Of streams, sent by delivery. */
+  readonly deliveredBytes: number;
 }
 
 /** Usage, with the dimensions that were asked for. */
@@ -83,6 +85,7 @@ const sums = [
   sum('pod_ms', 'podMs'),
   sum('wasted_ms', 'wastedMs'),
   sum('stored_bytes', 'storedBytes'),
+  sum('delivered_bytes', 'deliveredBytes'),
 ].join(', ');
 
 const ofToday = `

@@ -26,6 +26,7 @@ import { MediaStore } from '#platform/postgres/media-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
+import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import { PlaybackDayStore } from '#platform/postgres/playback-day-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -105,6 +106,7 @@ export async function startApi(
     deletedMedia: new DeletedMediaStore(database),
     playbacks: new PlaybackStore(database),
     playbackDays: new PlaybackDayStore(database),
+    delivered: new DeliveredStore(database),
     profiles: new ProfileStore(database),
     pools: new PoolStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),

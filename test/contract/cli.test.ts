@@ -410,7 +410,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const { from, to, rows } = await jsonOf(['usage', '--by', 'key,type']);
     expect([Date.parse(to) - Date.parse(from), rows.length > 0]).toEqual([29 * 86_400_000, true]);
     const { stdout } = await run(['usage', '--from', to, '--to', to]);
-    expect(stdout).toMatch(/^DAY +JOBS +OUT MIN +CPU H +POD H +WASTED H +OUT GB +STORED GB\n\d{4}-/);
+    expect(stdout).toMatch(/^DAY +JOBS +OUT MIN +CPU H +POD H +WASTED H +OUT GB +STORED GB +SENT GB\n\d{4}-/);
     expect(await errorOf(['usage', '--by', 'week'])).toMatchObject({ exit: 2, code: 'usage' });
   });
 

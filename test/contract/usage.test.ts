@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { videoKey } from '#domain/media/object-keys.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { digestOfKey, keyIdOf } from '#domain/keys/api-key.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
@@ -107,6 +108,25 @@ it('C37.8: `GET /api/jobs/{id}` has what the attempts of the job took', async ()
   });
 });
 
+const [rev, segment] = ['0123456789abcdef', 'video/r360_h264/seg_1.m4s'];
+const addressOf = (hash: string) => `/stream/${hash}/${rev}/${segment}`;
+
+it('C37.22: a server has written the bytes of streams that it sent when it has stopped', async () => {
+  const sent = new Map<string, number>();
+  const add = async (bytesOf: ReadonlyMap<string, number>) => bytesOf.forEach((bytes, hash) => sent.set(hash, bytes));
+  const other = await startApi({}, { delivered: { add } });
+  for (const hash of ['sent-1', 'sent-2']) await other.putMedia(videoKey(hash, rev, segment), 'x'.repeat(50_000));
+  for (const hash of ['sent-1', 'sent-1', 'sent-2']) expect((await other.raw(addressOf(hash))).status).toBe(200);
+  expect((await other.raw(addressOf('sent-2'), { headers: { range: 'bytes=0-999' } })).status).toBe(206);
+  expect((await other.raw(addressOf('sent-3'))).status).toBe(404);
+  await other.close();
+  expect([...sent.keys()].toSorted()).toEqual(['sent-1', 'sent-2']);
+  // With the heads of the responses.
+  expect(sent.get('sent-1')).toBeGreaterThanOrEqual(100_000);
+  expect(sent.get('sent-1')).toBeLessThan(104_000);
+  expect(sent.get('sent-2')).toBeGreaterThanOrEqual(51_000);
+  expect(sent.get('sent-2')).toBeLessThan(55_000);
+});
 
 it('C35.27: a Job, its events, its timeline and that of its webhook have the key that asked for it', async () => {
   const { json } = await api.submit(

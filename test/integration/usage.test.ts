@@ -4,11 +4,13 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import type { UnitRun } from '#domain/work/unit-run.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
 import { type UsageDimension, usageDimensions, usageOf, type UsageRow } from '#platform/postgres/usage-store.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { usageGaugesTask } from '../../controller/upkeep/usage-gauges.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
+import { makeKey } from '../../testing/named-keys.ts';
 import { claimedJob, failure, newJob } from './postgres-fixtures.ts';
 
 // docs/reference/contract.md, "Usage and quotas": what ends an attempt counts it, once.
@@ -86,6 +88,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
         podMs: 10_000,
         wastedMs: 5_000,
         storedBytes: 900,
+        deliveredBytes: 0,
       },
     ]);
   });
@@ -215,6 +218,46 @@ describe.skipIf(!inject('postgres'))('usage', () => {
       { profile: 'default', codec: 'h264', jobs: 2 },
       { profile: null, codec: null, jobs: 1 },
     ]);
+  });
+
+  it('C37.22: delivered bytes count for the job whose stream is played, else for the longest prefix of a key', async () => {
+    const owner = { rights: ['read'] as const, profiles: null };
+    await makeKey(database, { ...owner, name: 'short', hashPrefix: 'own-' });
+    const long = await makeKey(database, { ...owner, name: 'long', hashPrefix: 'own-er-' });
+    const { id } = await claimedJob(jobs, { hash: 'own-er-1', keyId: 'viewed', profile });
+    const track = { init: 'videos/own-er-1/0123456789abcdef/video/init.mp4' };
+    const played = { ...stream, video_tracks: [track] } as unknown as JobResults;
+    await jobs.finish(failure(id, 1, { status: 'completed', results: played, error: null }));
+    const servers = [new DeliveredStore(database), new DeliveredStore(database)];
+    const bytesOf = new Map([
+      ['own-er-1', 5_000],
+      ['own-er-2', 70],
+      ['unknown', 9],
+      ['', 1],
+    ]);
+    await Promise.all([...servers, ...servers].map((server) => server.add(bytesOf)));
+    const byAll = ['type', 'profile', 'codec'] as const;
+    expect(await usage('viewed', byAll)).toMatchObject([
+      { type: 'video:transcode', profile: 'two', codec: 'h264+hevc', jobs: 1, deliveredBytes: 20_000 },
+    ]);
+    expect(await usage(long.id, byAll)).toMatchObject([{ profile: 'default', jobs: 0, deliveredBytes: 280 }]);
+    const { rows } = await database.pool.query(
+      `select sum(delivered_bytes)::int as sum from usage_daily where key_id = ''`,
+    );
+    expect(rows).toEqual([{ sum: 40 }]);
+  });
+
+  it('C37.22: the role of delivery adds bytes without any right on usage', async () => {
+    await database.transaction(async (client) => {
+      await client.query('create role only_delivers');
+      await client.query('set local role only_delivers');
+      await client.query(`select note_delivered(array['anything'], array[3::bigint])`);
+      await client.query('savepoint before');
+      await expect(client.query('select from usage_daily')).rejects.toThrow('permission denied');
+      await client.query('rollback to before');
+      await client.query('reset role');
+      await client.query('drop role only_delivers');
+    });
   });
 
   it('C37.16: the metrics have the usage of the day by type, and no API key', async () => {

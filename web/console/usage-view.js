@@ -9,7 +9,7 @@ import { card, isBusy, numbers, shareBar, tableOf, whenLoaded } from './parts.js
 /** @import { Schemas } from './types.ts' */
 
 /** @typedef {Schemas['UsageRow']} Row */
-/** @typedef {'pod_seconds' | 'processor_seconds' | 'output_minutes' | 'jobs' | 'stored_bytes'} Measure */
+/** @typedef {'pod_seconds' | 'processor_seconds' | 'output_minutes' | 'jobs' | 'stored_bytes' | 'delivered_bytes'} Measure */
 
 /** @type {Record<Measure, { name: string, text: (value: number) => string }>} */
 const measures = {
@@ -18,6 +18,7 @@ const measures = {
   output_minutes: { name: 'Minutes of output', text: (value) => Math.round(value).toLocaleString('en') },
   jobs: { name: 'Jobs', text: (value) => value.toLocaleString('en') },
   stored_bytes: { name: 'Bytes stored', text: (value) => `${value < 0 ? '−' : ''}${bytesText(Math.abs(value))}` },
+  delivered_bytes: { name: 'Bytes delivered', text: (value) => bytesText(value) },
 };
 const names = /** @type {Measure[]} */ (Object.keys(measures));
 const dayMs = 86_400_000;

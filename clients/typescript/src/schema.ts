@@ -3303,6 +3303,11 @@ export interface components {
              * Format: date
              * @description The first day (UTC).
              * @example 2026-11-01
+            /**
+             * @description The bytes of their streams that delivery sent, on the day that they were sent.
+             * @example 1200000000
+             */
+            delivered_bytes: number;
              */
             from: string;
             /**

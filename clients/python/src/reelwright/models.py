@@ -1103,6 +1103,8 @@ class UsageRow(TypedDict):
     """How much more results take up after it than before; negative where more was removed."""
 
 
+    delivered_bytes: int
+    """The bytes of their streams that delivery sent, on the day that they were sent."""
 Usage = TypedDict(
     'Usage',
     {
