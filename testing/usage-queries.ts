@@ -35,6 +35,7 @@ export function usageQueries(): Query[] {
       (d) => new JobStore(d).noteWorkOfCancelled({ jobId: idOfRow(5), attempt: 1 }, [ran]),
     ],
     ['usage: bytes that were delivered', 10, (d) => new DeliveredStore(d).add(new Map([['busy', 5]]))],
+    ['quotas: jobs that wait for one', 10, (d) => new JobStore(d).releaseHeld()],
     ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
     ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
     [

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { poolNameSchema } from '#domain/pool-name.ts';
 import { priorityMax } from '#domain/jobs/ticket.ts';
 import { keyIdOf, weightMax } from '#domain/keys/api-key.ts';
-import type { KeyQuotas, QuotaName } from '#domain/keys/quotas.ts';
+import { type KeyQuotas, type QuotaName, whenReached } from '#domain/keys/quotas.ts';
 import { rights } from '#domain/keys/rights.ts';
 import { sourceKeySchema } from '#domain/jobs/submission.ts';
 import { answers, bodies } from '#platform/http/route-doc.ts';
@@ -38,7 +38,12 @@ const quotaFields = {
     .optional()
     .describe('What the results of its jobs take up.')
     .meta({ examples: [1_000_000_000_000] }),
-} as const satisfies Record<QuotaName, z.ZodType>;
+  when_reached: z
+    .enum(whenReached)
+    .optional()
+    .describe('What happens to a job beyond a quota: it is refused (default), or accepted and waits.')
+    .meta({ examples: ['wait'] }),
+} as const satisfies Record<QuotaName | 'when_reached', z.ZodType>;
 
 /** A named key without its text. */
 const keyFields = {
@@ -160,8 +165,11 @@ export const keyBodySchema = z
 
 /** Quotas as they are stored: null for none. */
 function quotasOf(given: z.output<typeof keyBodySchema>['quotas']): KeyQuotas | null {
-  const limits = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
-  return limits.length === 0 ? null : Object.fromEntries(limits);
+  const { when_reached: when, ...limits } = given ?? {};
+  const said = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return said.length === 0
+    ? null
+    : { ...Object.fromEntries(said), ...(when === undefined ? {} : { when_reached: when }) };
 }
 
 /** The key that a request or an entry of a file describes, with the SHA-256 of its secret. */

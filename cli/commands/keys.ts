@@ -17,16 +17,18 @@ const quotaNames = [
   'output_minutes_a_day',
   'processor_hours_a_day',
   'stored_bytes',
-] as const satisfies readonly (keyof NonNullable<Key['quotas']>)[];
+] as const satisfies readonly Exclude<keyof NonNullable<Key['quotas']>, 'when_reached'>[];
 
 /** What `--quota NAME=N` says. */
 function quotasOf(given: readonly string[]): NonNullable<Key['quotas']> {
   const quotas = given.map((text) => {
     const [name = '', limit = ''] = text.split('=', 2);
+    if (name === 'when_reached' && (limit === 'refuse' || limit === 'wait')) return [name, limit] as const;
     const known = quotaNames.find((each) => each === name);
     if (known === undefined || !(Number(limit) > 0)) {
       const found = JSON.stringify(text);
-      throw new UsageError(`--quota: expected NAME=N with one of ${quotaNames.join(', ')}, found ${found}`);
+      const expected = `NAME=N with one of ${quotaNames.join(', ')}, or when_reached=wait`;
+      throw new UsageError(`--quota: expected ${expected}, found ${found}`);
     }
     return [known, Number(limit)] as const;
   });
@@ -80,7 +82,11 @@ const make: Command = {
     profile: { value: 'NAME', isMany: true, doc: 'a profile that it may choose, repeated; the first is the default' },
     'priority-max': { value: 'N', doc: 'the greatest priority that it may give (0)' },
     weight: { value: 'N', doc: 'how many slots its jobs get beside those of other keys, 1 to 100 (1)' },
-    quota: { value: 'NAME=N', isMany: true, doc: `what it may use, repeated: ${quotaNames.join(', ')}` },
+    quota: {
+      value: 'NAME=N',
+      isMany: true,
+      doc: `what it may use, repeated: ${quotaNames.join(', ')}; when_reached=wait`,
+    },
     expires: { value: 'TIME', doc: 'from when it is refused, such as 2027-01-31T00:00:00Z' },
   },
   run: async ({ args: [name = ''], options, output, client }) => {

@@ -8,7 +8,7 @@ import { periodicComponent } from '#platform/lifecycle/periodic-component.ts';
 import { inPages } from './due-rows.ts';
 
 export interface SweeperDependencies {
-  readonly jobs: Pick<JobStore, 'releaseLapsed' | 'withoutTicket'>;
+  readonly jobs: Pick<JobStore, 'releaseLapsed' | 'releaseHeld' | 'withoutTicket'>;
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly log: Logger;
   /** The pause between two rounds. */
@@ -29,13 +29,15 @@ const renewalGraceMsMax = 5_000;
 
 /**
  * The sweeper repairs what a crash or a wiped queue leaves: a lapsed lease becomes the next attempt of its job, and a
- * waiting job without a ticket gets one. Any number of sweepers may run; each row is handled by one of them.
+ * waiting job without a ticket gets one. It also releases jobs that wait for quotas of their keys. Any number of
+ * sweepers may run; each row is handled by one of them.
  */
 export function sweeperComponent(dependencies: SweeperDependencies): Component {
   const { jobs, log, everyMs, leaseMs, ticketAgeMs } = dependencies;
   let answersSince: number | null = null;
   const work = async (signal: AbortSignal) => {
     try {
+      await addAll(await jobs.releaseHeld(), dependencies);
       await addAll(await jobs.withoutTicket({ olderThanMs: ticketAgeMs, limit: ticketsAtOnce }), dependencies);
       answersSince ??= performance.now();
       const isGraceOver = performance.now() - answersSince >= Math.min(renewalGraceMsMax, leaseMs);

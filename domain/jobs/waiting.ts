@@ -8,6 +8,7 @@ import { z } from 'zod';
  * - `next_attempt_later`: a failed attempt is followed by a pause
  * - `storage_outage`: the object storage does not answer, so nothing starts
  * - `media_deletion`: everything made under its hash is being deleted; it starts after that
+ * - `key_quota`: a quota of its API key is used up, and the key is to wait
  * - `suspended`: its MediaJob is suspended, or Kueue has not admitted it
  * - `unschedulable`, `quota_exceeded`, `image_unavailable`: Kubernetes does not start its pod
  * - `node_lost`: the node of its pod does not answer
@@ -20,6 +21,7 @@ const waitingCodes = [
   'next_attempt_later',
   'storage_outage',
   'media_deletion',
+  'key_quota',
   'suspended',
   'unschedulable',
   'quota_exceeded',

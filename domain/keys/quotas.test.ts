@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { judgeQuotas, type KeyQuotas, quotaExceeded, type QuotaName, quotaNames, quotaWarning } from './quotas.ts';
+import {
+  judgeQuotas,
+  type KeyQuotas,
+  quotaExceeded,
+  type QuotaName,
+  quotaNames,
+  quotaRoom,
+  quotaWait,
+  quotaWarning,
+} from './quotas.ts';
 
 const dayEndsAt = new Date('2026-11-28T00:00:00Z');
 const nothing = Object.fromEntries(quotaNames.map((name) => [name, 0])) as Record<QuotaName, number>;
@@ -77,5 +86,29 @@ describe('quotas', () => {
       'output_minutes_a_day; used=81.235; limit=100; until="2026-11-28T00:00:00.000Z", ' +
         'stored_bytes; used=9000000000000; limit=10000000000000',
     );
+  });
+
+  it.each<[string, KeyQuotas, Partial<Record<QuotaName, number>>, number]>([
+    [
+      'as many as the smallest number of jobs has left',
+      { jobs_at_once: 5, jobs_a_day: 9 },
+      { jobs_at_once: 2, jobs_a_day: 7 },
+      2,
+    ],
+    ['none over a number of jobs', { jobs_at_once: 1 }, { jobs_at_once: 4 }, 0],
+    ['none while another quota is used up', { jobs_at_once: 5, stored_bytes: 10 }, { stored_bytes: 10 }, 0],
+    ['every one without quotas', { when_reached: 'wait' }, { jobs_at_once: 1e6 }, Number.MAX_SAFE_INTEGER],
+  ])('of the jobs that wait begin %s', (_, quotas, used, room) =>
+    expect(quotaRoom(quotas, { used: { ...nothing, ...used } })).toBe(room),
+  );
+
+  it('the reason of a job that waits names quotas, what is used and until when', () => {
+    const used = { ...nothing, jobs_at_once: 5, jobs_a_day: 7 };
+    const { exceeded } = judgeQuotas({ jobs_at_once: 5, jobs_a_day: 5 }, { used, dayEndsAt }, 1);
+    expect(quotaWait(exceeded)).toEqual({
+      code: 'key_quota',
+      message: `When it was submitted, its API key had used 5 of 5 of its quota jobs_at_once, and 7 of 5 of its quota jobs_a_day until ${dayEndsAt.toISOString()}; it begins when they allow it.`,
+    });
+    expect(quotaWait([]).message).toBe('Earlier jobs of its API key wait for a quota; it begins after them.');
   });
 });

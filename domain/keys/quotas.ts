@@ -1,4 +1,5 @@
 import { KnownProblem } from '../errors.ts';
+import type { WaitingReason } from '../jobs/waiting.ts';
 
 /**
  * What a named key may use, each without a limit where it is left out. Days are those of UTC.
@@ -16,11 +17,17 @@ export const quotaNames = [
   'stored_bytes',
 ] as const;
 export type QuotaName = (typeof quotaNames)[number];
-export type KeyQuotas = Readonly<Partial<Record<QuotaName, number>>>;
+/** What happens to a job that quotas do not allow: a refusal, by default, or it waits until they do. */
+export const whenReached = ['refuse', 'wait'] as const;
+export type KeyQuotas = Readonly<Partial<Record<QuotaName, number>>> & {
+  readonly when_reached?: (typeof whenReached)[number];
+};
 
 /** What a key has used of each quota, before the jobs that it asks for. */
 export interface QuotaUse {
   readonly used: Readonly<Record<QuotaName, number>>;
+  /** How many jobs of the key wait for its quotas; these are in none of the numbers. */
+  readonly waiting: number;
   /** When the day ends. */
   readonly dayEndsAt: Date;
   /** Until then. */
@@ -60,6 +67,33 @@ export function judgeQuotas(
     exceeded: limited.filter(isExceeded),
     near: after.filter(({ used: then, limit }) => then >= limit * nearShare),
   };
+}
+
+/** So many jobs of a key wait at most: whoever looks for the next job of a pool passes them. */
+export const quotaWaitingMax = 1_000;
+
+/** How many of the jobs that wait may begin. */
+export function quotaRoom(quotas: KeyQuotas, { used }: Pick<QuotaUse, 'used'>): number {
+  const rooms = quotaNames.flatMap((name) => {
+    const limit = quotas[name];
+    if (limit === undefined) return [];
+    if (countsJobs(name)) return [limit - used[name]];
+    return used[name] >= limit ? [0] : [];
+  });
+  return Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, ...rooms));
+}
+
+/** Why a job waits; `exceeded` is empty for one that quotas would allow, but for those before it. */
+export function quotaWait(exceeded: readonly UsedQuota[]): WaitingReason {
+  const said = exceeded.map(({ name, used, limit, until }) => {
+    const end = until === null ? '' : ` until ${until.toISOString()}`;
+    return `${shown(used)} of ${shown(limit)} of its quota ${name}${end}`;
+  });
+  const message =
+    said.length === 0
+      ? 'Earlier jobs of its API key wait for a quota; it begins after them.'
+      : `When it was submitted, its API key had used ${said.join(', and ')}; it begins when they allow it.`;
+  return { code: 'key_quota', message };
 }
 
 /** Until a job may have ended, and until something may have been deleted. */

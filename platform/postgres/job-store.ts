@@ -25,6 +25,7 @@ import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import type { InsertedWithinQuotas } from './quotas.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
 import { type Counted, lookAtPool, type PoolLook } from './turn-rows.ts';
+import { releaseHeld } from './held-jobs.ts';
 import { usageOfToday, type UsageRow, type UsedTimes } from './usage-store.ts';
 import { isUuid } from './uuid.ts';
 
@@ -50,20 +51,20 @@ const waiting = `
   select ${jobColumns} from unnest($3::text[]) as wanted (queue_name) cross join lateral (
     select * from jobs
     where status = 'queued' and lease_owner is null and queue = queue_name
-      and created_at < now() - $1 * interval '1 millisecond'
+      and created_at < now() - $1 * interval '1 millisecond' and not_before is distinct from 'infinity'
     order by created_at limit $2
   ) as jobs order by created_at limit $2`;
 const statesOf = `select id, status, attempt, progress from jobs where id = any($1::uuid[])`;
 const countAtWork = `
   select queue, count(*)::int as jobs from jobs
   where lease_owner is not null and status = any($1) group by queue`;
-// Reruns of rollouts wait behind all others, for days where there is always another.
+// Reruns of rollouts wait behind all others, for days where there is always another; others for a quota of their key.
 const oldestWaiting = `
   select queue, extract(epoch from now() - created_at)::float8 as seconds
   from unnest($1::text[]) as wanted (queue_name) cross join lateral (
     select queue, created_at from jobs
     where status in ('queued', 'processing') and lease_owner is null and queue = queue_name
-      and priority > $2
+      and priority > $2 and not_before is distinct from 'infinity'
     order by created_at limit 1
   ) as oldest`;
 const withoutTicket = claimText('missing_ticket', { returning: ticketColumns });
@@ -182,6 +183,11 @@ export class JobStore extends AttemptStore {
   /** What work came to on this day so far, by type. */
   usageOfToday(): Promise<UsageRow[]> {
     return usageOfToday(this.database);
+  }
+
+  /** Releases jobs that wait for quotas of their keys as far as these allow now: their tickets (C37.23). */
+  releaseHeld(): Promise<Ticket[]> {
+    return releaseHeld(this.database);
   }
 
   /**

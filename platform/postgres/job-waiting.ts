@@ -37,7 +37,7 @@ const nextKey = (condition: string) => `
 // Workers refresh this row every few seconds during an outage; an older row means that it has ended.
 const find = `
   select job.id, job.lease_owner is null as is_unclaimed,
-    case when job.not_before > now() then job.not_before end as not_before,
+    case when job.not_before > now() and job.not_before < 'infinity' then job.not_before end as not_before,
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage,
     exists (
       select from media_deletions where hash = job.hash and lifted_at is null and finished_at is null

@@ -21,12 +21,14 @@ export interface WaitingJobs {
   readonly oldestSeconds: number | null;
 }
 
-// Reruns of rollouts wait behind all others, for days where there is always another.
+// Reruns of rollouts wait behind all others, for days where there is always another; jobs that wait for a quota of their
+// key are not counted.
 const waitingJobs = `
   select pool, queue,
     count(*) filter (where not_before is null or not_before <= now())::int as pending,
-    count(*) filter (where not_before > now())::int as retry,
-    extract(epoch from now() - min(created_at) filter (where priority > $2))::float8 as "oldestSeconds"
+    count(*) filter (where not_before > now() and not_before < 'infinity')::int as retry,
+    extract(epoch from now() - min(created_at) filter (where priority > $2
+      and not_before is distinct from 'infinity'))::float8 as "oldestSeconds"
   from jobs where pool is not null and lease_owner is null and status in ('queued', 'processing')
   group by pool, queue
   union all
@@ -34,7 +36,7 @@ const waitingJobs = `
   from unnest($1::text[]) as wanted (queue_name) cross join lateral (
     select queue, created_at from jobs
     where status in ('queued', 'processing') and lease_owner is null and queue = queue_name
-      and pool is null and priority > $2
+      and pool is null and priority > $2 and not_before is distinct from 'infinity'
     order by created_at limit 1
   ) as oldest`;
 

@@ -2,9 +2,8 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
-import { insertOrFind } from './equal-inserts.ts';
 import { jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
-import { lockQuotas } from './quotas.ts';
+import { insertOrHold, lockQuotas } from './quotas.ts';
 
 /** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
 export type RetriesCreated =
@@ -31,14 +30,13 @@ export async function createRetries(
       if (rowCount !== 0) return { outcome: 'retry_exists' };
       const wanted = newJobs(job);
       const { keyId, quotas } = wanted[0] ?? {};
-      if (keyId && quotas) {
-        const { refusal } = await lockQuotas(client, { keyId, quotas, jobs: wanted.length });
-        if (refusal !== null) throw refusal;
-      }
+      const jobs = wanted.length;
+      const { refusal = null, wait = null } = keyId && quotas ? await lockQuotas(client, { keyId, quotas, jobs }) : {};
+      if (refusal !== null) throw refusal;
       const made = new Map<string, Job>();
       // In the order of their keys, so that two transactions with equal jobs cannot wait for each other.
       for (const newJob of wanted.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1))) {
-        made.set(newJob.id, await insertOrFind(client, newJob));
+        made.set(newJob.id, (await insertOrHold(client, newJob, wait)).job);
       }
       return { outcome: 'created', jobs: wanted.map(({ id }) => made.get(id) as Job) };
     });

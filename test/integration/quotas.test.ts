@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
+import { makeKey } from '../../testing/named-keys.ts';
 import { failure, newJob } from './postgres-fixtures.ts';
 
 // docs/reference/contract.md, "Quotas": decided in the transaction of the insert, whichever server it is of.
@@ -21,6 +25,23 @@ const refused = async (submission: Promise<unknown>) => {
   return thrown.details.faults?.map(({ code }) => code);
 };
 
+/** Pauses after what a transaction reads of a quota: whatever does not wait for the others then reads the same. */
+function slow(client: PoolClient): PoolClient {
+  return Object.assign(Object.create(client) as PoolClient, {
+    query: async (...given: unknown[]) => {
+      const answer = await (client.query as (...all: unknown[]) => Promise<unknown>)(...given);
+      if (String(given[0]).includes('from usage_daily')) await sleep(20);
+      return answer;
+    },
+  });
+}
+
+function slowBetween(database: Database): Database {
+  return { ...database, transaction: (work) => database.transaction((client) => work(slow(client))) };
+}
+
+const ids = (tickets: readonly { jobId: string }[]) => tickets.map(({ jobId }) => jobId);
+
 describe.skipIf(!inject('postgres'))('quotas', () => {
   const databases: Database[] = [];
   const servers: JobStore[] = [];
@@ -29,7 +50,7 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     const created = await migratedDatabase();
     ({ drop } = created);
     for (let server = 0; server < 2; server += 1) databases.push(openDatabase(created.url, { maxConnections: 5 }));
-    servers.push(...databases.map((database) => new JobStore(database)));
+    servers.push(...databases.map((database) => new JobStore(slowBetween(database))));
   });
   afterAll(async () => {
     for (const database of databases) await database.close();
@@ -126,6 +147,78 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     for (let job = 0; job < 5; job += 1) near.push((await submit('near', quotas)).near);
     expect(near.slice(0, 3)).toEqual([[], [], []]);
     expect(near.slice(3)).toEqual([4, 5].map((used) => [{ name: 'jobs_at_once', used, limit: 5, until: null }]));
+  });
+
+  /** A key with quotas for whose jobs there is to wait. */
+  const waiting = async (name: string, quotas: KeyQuotas) => {
+    const waits = { ...quotas, when_reached: 'wait' } as const;
+    const { id } = await makeKey(databases[0] as Database, { name, rights: ['submit'], quotas: waits });
+    return { id, submit: (server = 0) => submit(id, waits, {}, server) };
+  };
+  it('C37.23: with `when_reached` wait a job beyond a quota is accepted, and begins when one has ended, the first first', async () => {
+    const key = await waiting('waits', { jobs_at_once: 2 });
+    const jobs = [];
+    for (let job = 0; job < 4; job += 1) jobs.push((await key.submit()).job);
+    expect(jobs.map(({ waitingReason }) => waitingReason?.code)).toEqual([
+      undefined,
+      undefined,
+      'key_quota',
+      'key_quota',
+    ]);
+    expect(jobs[2]?.waitingReason?.message).toContain('2 of 2 of its quota jobs_at_once');
+    const [first, , third, fourth] = jobs.map(({ id }) => id) as [string, string, string, string];
+    expect(await store().claim({ jobId: third, attempt: 1, owner: 'w', leaseMs: 60_000 })).toBeNull();
+    expect(await store().withoutTicket({ olderThanMs: -3_600_000, limit: 100 })).not.toMatchObject([{ jobId: third }]);
+    expect(await store().releaseHeld()).toEqual([]);
+    await end(first);
+    // One that comes meanwhile is behind those that wait.
+    const late = await key.submit();
+    expect(late.job.waitingReason?.code).toBe('key_quota');
+    expect(ids(await store().releaseHeld())).toEqual([third]);
+    expect(await store().find(third)).toMatchObject({ status: 'queued', waitingReason: null });
+    await end(third);
+    expect(ids(await store().releaseHeld())).toEqual([fourth]);
+  });
+
+  it('C37.23: jobs wait for the next day where a quota of the day is used up', async () => {
+    const key = await waiting('tomorrow', { jobs_a_day: 1 });
+    await end((await key.submit()).job.id);
+    const { job } = await key.submit();
+    expect(job.waitingReason?.message).toMatch(/1 of 1 of its quota jobs_a_day until \d{4}-.*T00:00:00.000Z/);
+    expect(await store().releaseHeld()).toEqual([]);
+    const { pool } = databases[0] as Database;
+    await pool.query('update usage_daily set day = day - 1 where key_id = $1', [key.id]);
+    expect(ids(await store().releaseHeld())).toEqual([job.id]);
+  });
+
+  it('C37.23: submissions, ends and releases at once on two servers never come to more at work than the quota', async () => {
+    const key = await waiting('crowd', { jobs_at_once: 3 });
+    const { pool } = databases[0] as Database;
+    const working = `
+      select count(*)::int from jobs where key_id = $1 and finished_at is null and not_before is distinct from 'infinity'`;
+    const all = await Promise.all(Array.from({ length: 12 }, (_, index) => key.submit(index % 2)));
+    const begun = new Set(all.filter(({ job }) => job.waitingReason === null).map(({ job }) => job.id));
+    expect(begun.size).toBe(3);
+    for (let ended = 0; ended < 12; ended += 1) {
+      const next = [...begun][ended] as string;
+      const released = await Promise.all([end(next), ...servers.map((server) => server.releaseHeld())]);
+      const later = await Promise.all(servers.map((server) => server.releaseHeld()));
+      for (const id of [...released.slice(1), ...later].flatMap((tickets) => ids(tickets as { jobId: string }[]))) {
+        expect(begun.has(id)).toBe(false);
+        begun.add(id);
+      }
+      expect((await pool.query<{ count: number }>(working, [key.id])).rows[0]?.count).toBeLessThanOrEqual(3);
+    }
+    expect(begun.size).toBe(12);
+  });
+
+  it('C37.23: a job that waits is cancelled like any other, and those of a revoked key begin', async () => {
+    const quotas = { jobs_at_once: 1, when_reached: 'wait' } as const;
+    const jobs = [];
+    for (let job = 0; job < 3; job += 1) jobs.push((await submit('revoked', quotas)).job.id);
+    const [, second, third] = jobs as [string, string, string];
+    await store().finish(failure(second, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
+    expect(ids(await store().releaseHeld())).toEqual([third]);
   });
 
   it('C37.14: a key without quotas costs no statement and no lock', async () => {

@@ -70,6 +70,7 @@ const reasonTexts = {
   next_attempt_later: 'another try follows after a pause',
   storage_outage: 'the storage does not answer',
   media_deletion: 'its media is being deleted',
+  key_quota: 'a quota of its API key is used up',
   suspended: 'suspended',
   unschedulable: 'no node has space for it',
   quota_exceeded: 'a quota is used up',

@@ -1691,6 +1691,12 @@ export interface components {
              * @example 1000000000000
              */
             stored_bytes?: number;
+            /**
+             * @description What happens to a job beyond a quota: it is refused (default), or accepted and waits.
+             * @example wait
+             * @enum {string}
+             */
+            when_reached?: "refuse" | "wait";
         };
         Key: {
             /**
@@ -2413,7 +2419,7 @@ export interface components {
              * @description Why it waits, one word for programs.
              * @enum {string}
              */
-            code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
+            code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "key_quota" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
             /**
              * @description The same for people.
              * @example 0/3 nodes are available: 3 Insufficient cpu.
@@ -3297,17 +3303,17 @@ export interface components {
              * @example 96000000
              */
             stored_bytes: number;
+            /**
+             * @description The bytes of their streams that delivery sent, on the day that they were sent.
+             * @example 1200000000
+             */
+            delivered_bytes: number;
         };
         Usage: {
             /**
              * Format: date
              * @description The first day (UTC).
              * @example 2026-11-01
-            /**
-             * @description The bytes of their streams that delivery sent, on the day that they were sent.
-             * @example 1200000000
-             */
-            delivered_bytes: number;
              */
             from: string;
             /**
@@ -5290,7 +5296,7 @@ export interface components {
              * @description Why it waits, one word for programs.
              * @enum {string}
              */
-            code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
+            code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "key_quota" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
             /**
              * @description The same for people.
              * @example 0/3 nodes are available: 3 Insufficient cpu.
@@ -5613,6 +5619,12 @@ export interface components {
              * @example 1000000000000
              */
             stored_bytes?: number;
+            /**
+             * @description What happens to a job beyond a quota: it is refused (default), or accepted and waits.
+             * @example wait
+             * @enum {string}
+             */
+            when_reached?: "refuse" | "wait";
         };
         KeyRequest: {
             /**

@@ -1,0 +1,57 @@
+import type { PoolClient } from 'pg';
+import type { Job } from '#domain/jobs/job.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import { type KeyQuotas, quotaRoom } from '#domain/keys/quotas.ts';
+import type { Database } from './database.ts';
+import { jobColumns, type JobRow, jobOfRow, ticketColumns, ticketOfRow, type TicketRow, toJson } from './job-row.ts';
+import { lockKey, quotaUse } from './quota-use.ts';
+
+// Jobs that wait for a quota of their key (C37.23): not before `infinity`, so that nothing claims them and no sweeper
+// misses their tickets. They are inserted and released under the lock of the key, so that a quota is exceeded by
+// neither, whichever server does it.
+
+const hold = `
+  update jobs set not_before = 'infinity', ticketed_at = 'infinity', waiting_reason = $2
+  where id = $1 returning ${jobColumns}`;
+// The index is entered once for each key.
+const heldKeys = `
+  with recursive held as (
+    (select key_id as key from jobs where not_before = 'infinity' order by key_id limit 1)
+    union all
+    select (select key_id from jobs where not_before = 'infinity' and key_id > held.key order by key_id limit 1)
+    from held where held.key is not null
+  )
+  select key, quotas from held left join api_keys on id = key where key is not null`;
+const release = `
+  update jobs set not_before = null, ticketed_at = now(), waiting_reason = null
+  where id in (
+    select id from jobs where not_before = 'infinity' and key_id = $1 order by priority desc, created_at limit $2
+  ) and not_before = 'infinity'
+  returning ${ticketColumns}`;
+
+/** As many of a key are released at once. */
+const releasedAtOnce = 500;
+
+/** Makes a job wait that the transaction has inserted. */
+export async function holdJob(client: PoolClient, { id }: Pick<Job, 'id'>, reason: WaitingReason): Promise<Job> {
+  const { rows } = await client.query<JobRow>(hold, [id, toJson(reason)]);
+  return jobOfRow(rows[0] as JobRow);
+}
+
+/** Releases waiting jobs as far as the quotas of their keys allow now; all of a key without quotas, or revoked. */
+export async function releaseHeld(database: Database): Promise<Ticket[]> {
+  const { rows } = await database.pool.query<{ key: string; quotas: KeyQuotas | null }>(heldKeys);
+  const tickets: Ticket[] = [];
+  for (const { key, quotas } of rows)
+    tickets.push(
+      ...(await database.transaction(async (client) => {
+        await lockKey(client, key);
+        const room = quotas === null ? releasedAtOnce : quotaRoom(quotas, await quotaUse(client, key));
+        if (room <= 0) return [];
+        const released = await client.query<TicketRow>(release, [key, Math.min(room, releasedAtOnce)]);
+        return released.rows.map(ticketOfRow);
+      })),
+    );
+  return tickets;
+}
