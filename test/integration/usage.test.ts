@@ -36,7 +36,7 @@ const ran = (ms: { fetch: number; process: number }, pod: string | null = null):
   ],
 });
 
-const used = (process: number) => ({ fetch: 40, process, publish: 0, pod: 0 });
+const soFar = (process: number) => ({ fetch: 40, process, publish: 0, pod: 0 });
 
 describe.skipIf(!inject('postgres'))('usage', () => {
   let database: Database;
@@ -130,7 +130,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
   it('C37.19: an attempt whose worker is killed counts what its last renewal of the lease said, once', async () => {
     const { id } = await claimedJob(jobs, { keyId: 'killed' });
     const lease = { jobId: id, attempt: 1, owner: 'worker-1', leaseMs: 60_000 };
-    for (const ms of [100, 900]) expect(await jobs.renewLease({ ...lease, used: used(ms) })).toBe('held');
+    for (const ms of [100, 900]) expect(await jobs.renewLease({ ...lease, used: soFar(ms) })).toBe('held');
     // Before the first reading of a step there is none, and what was known stays.
     expect(await jobs.renewLease({ ...lease, leaseMs: -1_000, used: null })).toBe('held');
     await expect.poll(() => jobs.releaseLapsed()).toHaveLength(1);
@@ -144,7 +144,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
   it('C37.19: of a cancelled attempt what its worker has said counts, and what it used since, once', async () => {
     const { id } = await claimedJob(jobs, { keyId: 'stopped' });
     const current = { jobId: id, attempt: 1 };
-    await jobs.renewLease({ ...current, owner: 'worker-1', leaseMs: 60_000, used: used(600) });
+    await jobs.renewLease({ ...current, owner: 'worker-1', leaseMs: 60_000, used: soFar(600) });
     await jobs.finish(failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
     expect(await total('stopped')).toMatchObject({ fetchMs: 40, processMs: 600 });
     for (let call = 0; call < 2; call += 1) await jobs.noteWorkOfCancelled(current, [ran({ fetch: 40, process: 700 })]);
@@ -153,7 +153,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
 
   it('C37.19: an end with its units counts these, and not what was said before', async () => {
     const { id } = await claimedJob(jobs, { keyId: 'ended' });
-    await jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs: 60_000, used: used(600) });
+    await jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs: 60_000, used: soFar(600) });
     await jobs.finish(failure(id, 1, { units: [ran({ fetch: 50, process: 800 })] }));
     expect(await total('ended')).toMatchObject({ fetchMs: 50, processMs: 800 });
   });
