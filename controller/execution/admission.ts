@@ -78,13 +78,15 @@ async function admitUntil(
 
 /**
  * Begins a job where the ticket says that some wait: the job of the ticket, or the first of a key whose turn comes
- * before, after which the ticket is the next one again.
+ * before, after which the ticket is the next one again. A job that gave its slot up goes before those of its key that
+ * have not begun.
  */
 async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencies: AdmissionDependencies) {
   const { queue, executor } = dependencies;
   const { ticket } = taken;
   const pool = executor.poolOf(ticket);
   for (const first of await executor.turns.order(pool, ticket)) {
+    if (executor.turns.holders.resume(pool, first.key)) break;
     if (first.key === (ticket.keyId ?? '')) {
       const outcome = await admitTraced(ticket, dependencies);
       await taken.done();
@@ -93,6 +95,7 @@ async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencie
       return;
     }
     if (executor.freeSlots(queueName) === 0) break;
+    if (first.ticket === null) continue;
     const outcome = await admitTraced(first.ticket, dependencies);
     if (outcome === 'left') continue;
     executor.turns.forget(pool, first.key);

@@ -1,9 +1,8 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
-import { noTurns, type Taken, takeTurns, type Turns } from '#domain/jobs/turns.ts';
+import { isBackground, noTurns, type Taken, takeTurns, type Turns, type WaitingKey } from '#domain/jobs/turns.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { CountedAttempt, KeyInTurn, PoolLook } from '#platform/postgres/turn-rows.ts';
+import type { CountedAttempt, PoolLook, QueuedKey } from '#platform/postgres/turn-rows.ts';
 
 interface PoolTurnsOptions {
   readonly jobs: Pick<JobStore, 'lookAtPool'>;
@@ -13,10 +12,33 @@ interface PoolTurnsOptions {
   readonly now: () => number;
 }
 
+/** A key that waits for a slot of a pool, with the ticket of its first job; null: only jobs wait that gave theirs up. */
+export interface KeyInTurn extends WaitingKey {
+  readonly ticket: Ticket | null;
+}
+
+/** The slots of a job that may have several, or none. */
+export interface HeldSlots {
+  readonly slots: number;
+  readonly wantsMore: boolean;
+}
+
+/** The jobs of a process that do not hold one slot each. */
+export interface SlotHolders {
+  /** Undefined for a job that holds one. */
+  heldBy(jobId: string): HeldSlots | undefined;
+  /** Whether a job of this key gave its slot of the pool up, and waits for the next turn of the key. */
+  isOwed(pool: string, key: string): boolean;
+  /** Gives a free slot of the pool to such a job; whether one took it. */
+  resume(pool: string, key: string): boolean;
+}
+
+const oneSlotEach: SlotHolders = { heldBy: () => undefined, isOwed: () => false, resume: () => false };
+
 /** What is remembered of a pool. */
 interface Pool {
   turns: Turns;
-  waiting: readonly KeyInTurn[];
+  waiting: readonly QueuedKey[];
   readAtMs: number;
   /** Keys whose first job of this look has been claimed, or cannot be. */
   used: Set<string>;
@@ -38,6 +60,7 @@ const lookMs = 200;
  * process that starts knows its running attempts by their rows, and of ended ones nothing.
  */
 export class PoolTurns {
+  holders: SlotHolders = oneSlotEach;
   readonly #options: PoolTurnsOptions;
   readonly #pools = new Map<string, Pool>();
   /** The attempts that run, by job and attempt. */
@@ -73,23 +96,38 @@ export class PoolTurns {
   #order(pool: string, asking: Ticket | undefined): readonly KeyInTurn[] {
     const state = this.#poolOf(pool);
     const running = [...this.#running.values()].filter((attempt) => attempt.pool === pool);
-    const waiting = withKeyOf(asking, state.waiting);
+    const waiting = this.#withHolders(running, withKeyOf(asking, state.waiting));
     const { order, turns } = takeTurns(state.turns, { waiting, running, ended: state.ended });
     Object.assign(state, { turns, ended: [] } satisfies Partial<Pool>);
-    return order;
+    return order.filter(({ key, ticket }) => ticket !== null || this.holders.isOwed(pool, key));
   }
 
   /** A job was claimed that takes a slot of the pool. */
-  claimed(pool: string, { id, attempt, keyId }: Pick<Job, 'id' | 'attempt' | 'keyId'>): void {
+  claimed(pool: string, { id, attempt, keyId, priority }: Pick<Job, 'id' | 'attempt' | 'keyId' | 'priority'>): void {
     const key = keyId ?? '';
     const weight = this.#poolOf(pool).waiting.find((one) => one.key === key)?.weight ?? 1;
-    const seenAtMs = this.#options.now();
-    this.#running.set(nameOf({ id, attempt }), { id, attempt, pool, key, weight, seconds: 0, seenAtMs });
+    const counted = { pool, key, weight, isBackground: isBackground(priority), seconds: 0 };
+    this.#running.set(nameOf({ id, attempt }), { id, attempt, ...counted, seenAtMs: this.#options.now() });
+  }
+
+  /** The attempts that have slots of a pool. */
+  runningIn(pool: string): readonly Pick<CountedAttempt, 'key' | 'weight'>[] {
+    const hasSlot = ({ id }: Running) => this.holders.heldBy(id)?.slots !== 0;
+    return [...this.#running.values()].filter((attempt) => attempt.pool === pool && hasSlot(attempt));
   }
 
   /** The first job of a key has been claimed, or cannot be: the pool is looked at when it is its turn again. */
   forget(pool: string, key: string): void {
     this.#poolOf(pool).used.add(key);
+  }
+
+  /** Adds the keys of running jobs that want more slots: these do not begin to wait anew when one has to be given. */
+  #withHolders(running: readonly Running[], waiting: readonly KeyInTurn[]): readonly KeyInTurn[] {
+    const keys = new Map(waiting.map((one) => [one.key, one]));
+    for (const { id, key, weight, isBackground: isLast } of running)
+      if (this.holders.heldBy(id)?.wantsMore === true && !keys.has(key))
+        keys.set(key, { key, weight, isBackground: isLast, ticket: null });
+    return [...keys.values()];
   }
 
   async #lookUnless(pool: string, isRecent: (state: Pool) => boolean): Promise<void> {
@@ -129,29 +167,31 @@ export class PoolTurns {
       if (still.has(name) || !this.#running.delete(name)) continue;
       // Of a row that is gone nothing more is known.
       const { measured = null, seconds = null } = ends.get(name) ?? {};
-      const taken = measured ?? Math.min(seconds ?? attempt.seconds, secondsAt(attempt, nowMs));
+      const taken = measured ?? Math.min(seconds ?? attempt.seconds, this.#secondsAt(attempt, nowMs));
       this.#poolOf(attempt.pool).ended.push({ ...attempt, seconds: taken });
     }
     for (const { seconds, ...attempt } of running) {
       const earlier = this.#running.get(nameOf(attempt));
       const counted =
-        earlier === undefined || seconds === null ? (earlier?.seconds ?? seconds ?? 0) : secondsAt(earlier, nowMs);
+        earlier === undefined || seconds === null
+          ? (earlier?.seconds ?? seconds ?? 0)
+          : this.#secondsAt(earlier, nowMs);
       const pool = earlier?.pool ?? attempt.pool;
       this.#running.set(nameOf(attempt), { ...attempt, pool, seconds: counted, seenAtMs: nowMs });
     }
   }
+
+  /** What an attempt took, if it has run since it was seen. */
+  #secondsAt({ id, seconds, seenAtMs }: Running, nowMs: number): number {
+    return seconds + (Math.max(0, nowMs - seenAtMs) / 1_000) * (this.holders.heldBy(id)?.slots ?? 1);
+  }
 }
 
-/** What an attempt took, if it has run since it was seen. */
-function secondsAt({ seconds, seenAtMs }: Running, nowMs: number): number {
-  return seconds + Math.max(0, nowMs - seenAtMs) / 1_000;
-}
-
-function withKeyOf(asking: Ticket | undefined, waiting: readonly KeyInTurn[]): readonly KeyInTurn[] {
+function withKeyOf(asking: Ticket | undefined, waiting: readonly QueuedKey[]): readonly KeyInTurn[] {
   if (asking === undefined) return waiting;
   const { keyId: key = '', priority = 0 } = asking;
   if (waiting.some((one) => one.key === key)) return waiting;
-  return [...waiting, { key, weight: 1, isBackground: priority <= rolloutPriority, ticket: asking }];
+  return [...waiting, { key, weight: 1, isBackground: isBackground(priority), ticket: asking }];
 }
 
 function nameOf({ id, attempt }: Pick<CountedAttempt, 'id' | 'attempt'>): string {

@@ -154,6 +154,17 @@ describe('shares of keys of the weights 1, 2 and 4, 20,000 jobs each', () => {
     expectShares(sharesIn(begun, ['a', 'c'], 0, backlogEnd(begun, ['a', 'c'])), ['a', 'c']);
   });
 
+  it('C36.2: 20 jobs beside a flood wait twice as long as alone, and for what is left of one job', () => {
+    const [seconds, long] = [0.4, { key: 'd', at: 0, seconds: 500 }];
+    const few = (at: number) => flood('e', 20, () => seconds, at);
+    const alone = longestWait(new Pool().run(few(0)), 'e');
+    for (let at = 20; at < 20 + seconds; at += 0.05) {
+      const begun = new Pool().run([...flood('d', 2_000, () => seconds), long, ...few(at)]);
+      const leftOfOne = seconds - (at - 20);
+      expect(longestWait(begun, 'e'), `from ${at}`).toBeCloseTo(2 * alone + leftOfOne, 3);
+    }
+  });
+
   it('C36.1: are in proportion to the weights when jobs take 1 to 1,000 seconds', () => {
     const random = randomOf(3);
     const seconds = () => 1_000 ** random();

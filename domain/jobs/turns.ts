@@ -1,3 +1,5 @@
+import { rolloutPriority } from '../rollouts/rollout.ts';
+
 /*
  * Turns: which API key's job gets the next slot of a pool.
  *
@@ -93,9 +95,37 @@ export function takeTurns<Waiting extends WaitingKey>(
   return { order, turns: { now, tags, waiting: new Set(foremost.map(({ key }) => key)) } };
 }
 
+/** Whether a job of this priority waits behind all others, as reruns of rollouts do. */
+export function isBackground(priority: number): boolean {
+  return priority <= rolloutPriority;
+}
+
 /** How many of the slots that are taken are a key's share beside the others that wait; 1 at least. */
 export function shareOf({ slots, weight, weightOfAll }: Record<'slots' | 'weight' | 'weightOfAll', number>): number {
   return Math.max(1, Math.round((slots * weight) / weightOfAll));
+}
+
+/** How turns are, for a job of a key that waits. */
+interface TurnView {
+  /** The keys that wait. */
+  readonly order: readonly WaitingKey[];
+  readonly running: readonly Pick<WaitingKey, 'key'>[];
+}
+
+/** Says how many jobs of a key run, what its share is and how many keys wait. */
+export function turnMessage(key: string, { order, running }: TurnView): string {
+  const weightOfAll = order.reduce((sum, { weight }) => sum + weight, 0);
+  const weight = order.find((one) => one.key === key)?.weight ?? 1;
+  const ofKey = running.filter((one) => one.key === key).length;
+  const share = shareOf({ slots: running.length, weight, weightOfAll: Math.max(weight, weightOfAll) });
+  return turnText({ running: ofKey, share, keys: order.length });
+}
+
+/** The words for the turns of a key; numbers may be words. */
+export function turnText(counts: Readonly<Record<'running' | 'share' | 'keys', number | string>>): string {
+  const { running, share, keys } = counts;
+  const ofKey = running === 1 ? '1 job of its key runs' : `${running} jobs of its key run`;
+  return `${ofKey}, its share is ${share}; ${keys === 1 ? '1 key waits' : `${keys} keys wait`}`;
 }
 
 function byKey(a: WaitingKey, b: WaitingKey): number {

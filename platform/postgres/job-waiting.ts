@@ -1,7 +1,7 @@
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { activeStatuses, isFinal } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
-import { shareOf } from '#domain/jobs/turns.ts';
+import { shareOf, turnText } from '#domain/jobs/turns.ts';
 import type { Database } from './database.ts';
 import { keyOf, poolOf } from './turn-rows.ts';
 
@@ -122,8 +122,8 @@ function jobsAtWork(running: number): string {
 }
 
 function turnsOf({ runningOfKey: running, keys, weight, weightOfAll, running: slots }: WaitingRow): string {
-  const ofKey = running === 1 ? '1 job of its key runs' : `${boundedCount(running)} jobs of its key run`;
-  return `${ofKey}, its share is ${shareOf({ slots, weight, weightOfAll })}; ${boundedCount(keys)} keys wait`;
+  const share = shareOf({ slots, weight, weightOfAll });
+  return turnText({ running: running === 1 ? 1 : boundedCount(running), share, keys: boundedCount(keys) });
 }
 
 function boundedCount(count: number): string {

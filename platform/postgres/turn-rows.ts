@@ -1,7 +1,6 @@
-import type { Taken, WaitingKey } from '#domain/jobs/turns.ts';
+import { isBackground, type Taken, type WaitingKey } from '#domain/jobs/turns.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { activeStatuses, type JobPhase } from '#domain/jobs/status.ts';
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import { ticketColumns, ticketOfRow, type TicketRow } from './job-row.ts';
 
@@ -10,10 +9,11 @@ export interface CountedAttempt extends Taken {
   readonly id: string;
   readonly attempt: number;
   readonly pool: string;
+  readonly isBackground: boolean;
 }
 
-/** A key that wants slots of a pool, with the ticket of its first job. */
-export interface KeyInTurn extends WaitingKey {
+/** A key whose jobs wait in a pool, with the ticket of the first one. */
+export interface QueuedKey extends WaitingKey {
   readonly ticket: Ticket;
 }
 
@@ -26,7 +26,7 @@ interface EndedAttempt extends Pick<CountedAttempt, 'id' | 'attempt'> {
 
 /** What a pool looks like for turns. */
 export interface PoolLook {
-  readonly waiting: readonly KeyInTurn[];
+  readonly waiting: readonly QueuedKey[];
   /** The attempts that the owner has, in every pool, with the time since their claims; null: it is suspended. */
   readonly running: readonly (Omit<CountedAttempt, 'seconds'> & { readonly seconds: number | null })[];
   /** Those of the known attempts that have ended. */
@@ -109,11 +109,11 @@ export async function lookAtPool(database: Database, pool: string, { owner, know
     waiting: ofKind('waiting').map((row) => ({
       key: row.key,
       weight: row.weight,
-      isBackground: row.priority <= rolloutPriority,
+      isBackground: isBackground(row.priority),
       ticket: ticketOfRow(row),
     })),
-    running: ofKind('running').map(({ id, attempt, slots, key, weight, seconds }) => {
-      return { id, attempt, pool: slots, key, weight, seconds };
+    running: ofKind('running').map(({ id, attempt, slots, key, weight, priority, seconds }) => {
+      return { id, attempt, pool: slots, key, weight, isBackground: isBackground(priority), seconds };
     }),
     ended: ofKind('ended').map(({ id, attempt, seconds, measured }) => ({ id, attempt, seconds, measured })),
   };

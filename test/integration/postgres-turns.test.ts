@@ -50,7 +50,7 @@ describeStores('the turns of keys', (c) => {
       /** The first jobs of the keys in their order. */
       order: async (pool = 'default') => {
         nowMs += 1_000;
-        return (await turns.order(pool)).map(({ ticket }) => ticket.jobId);
+        return (await turns.order(pool)).map(({ ticket }) => ticket?.jobId);
       },
     };
   };
@@ -169,7 +169,7 @@ describeStores('the turns of keys', (c) => {
       return c.jobs.lookAtPool(...given);
     };
     const turns = new PoolTurns({ jobs: { lookAtPool }, owner: 'w', now: () => 0 });
-    const first = async (asking?: Ticket) => [(await turns.order('default', asking))[0]?.ticket.jobId, looks];
+    const first = async (asking?: Ticket) => [(await turns.order('default', asking))[0]?.ticket?.jobId, looks];
     const begin = async (job: Job) => {
       turns.claimed('default', (await claim(job.id, 'w')) ?? job);
       turns.forget('default', job.keyId ?? '');

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
-import type { Counted, KeyInTurn, PoolLook } from '#platform/postgres/turn-rows.ts';
+import type { Counted, QueuedKey, PoolLook } from '#platform/postgres/turn-rows.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { PoolTurns } from '../../controller/execution/pool-turns.ts';
 import type { BatchPorts } from '../../controller/kubernetes/batches/batch-work.ts';
@@ -54,8 +54,8 @@ export function register(waitingJobs: number) {
     },
     lookAtPool: async (pool: string, { known }: Counted): Promise<PoolLook> => {
       const keys = new Set([...world.waiting.map((id) => world.keys.get(id) ?? ''), ...world.others]);
-      const waiting = [...keys].map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
-      const counted = { pool, weight: 1, seconds: 1 };
+      const waiting = [...keys].map((key) => ({ key, weight: 1, isBackground: false }) as QueuedKey);
+      const counted = { pool, weight: 1, isBackground: false, seconds: 1 };
       const runs = [...world.owners.keys()].map((id) => ({
         id,
         attempt: 1,

@@ -92,6 +92,7 @@ export const units: ObservedUnits = {
   pending: pendingChunks,
   pods: [podOf(0), podOf(1)],
   parallelism: 2,
+  turn: null,
   next: null,
   isUnread: false,
 };
@@ -114,10 +115,20 @@ export const observed: FlatObserved = {
   sinceWrittenMs: Infinity,
   mayReportProgress: true,
 };
-type Case = Partial<FlatObserved> & { pods?: PodSnapshot[]; parallelism?: number; next?: ObservedUnits['next'] };
-export const planned = ({ pods = [...units.pods], parallelism = 2, next = null, ...more }: Case) =>
+type Case = Partial<FlatObserved> & {
+  pods?: PodSnapshot[];
+  parallelism?: number;
+  turn?: string;
+  next?: ObservedUnits['next'];
+};
+export const planned = ({ pods = [...units.pods], parallelism = 2, turn, next = null, ...more }: Case) =>
   plan(
-    observedOf({ ...observed, units: { ...units, pods, parallelism, next }, pod: pods[0] ?? null, ...more }),
+    observedOf({
+      ...observed,
+      units: { ...units, pods, parallelism, turn: turn ?? null, next },
+      pod: pods[0] ?? null,
+      ...more,
+    }),
     now,
     settings,
   );

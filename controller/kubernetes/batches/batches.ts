@@ -6,6 +6,7 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Caches } from '../cache/caches.ts';
+import type { KeyInTurn } from '../../execution/pool-turns.ts';
 import { batchMs } from '../manifests/batch-manifest.ts';
 import { leaseOwner } from '../slots/claimed-jobs.ts';
 import type { PoolSlots } from '../slots/pool-slots.ts';
@@ -42,6 +43,11 @@ export interface BatchesPorts extends WaitingImagesPorts {
 const jobsPerPod = 25;
 /** For how long image jobs run by themselves after a batch could not start. */
 const pauseMs = 10 * 60_000;
+
+/** How many pods so many waiting images are worth. */
+function podsFor(images: number): number {
+  return Math.ceil(images / jobsPerPod);
+}
 
 const slotOfBatch: ClaimedJob = { pool: batchPool, isSuspended: false, priority: 0, isImage: true };
 
@@ -122,15 +128,25 @@ export class Batches {
   /** Makes batches for so many waiting jobs, while the pool has slots. Their reconciles create their Jobs. */
   #addFor(jobsWaiting: number, slotsLeft = 0): void {
     const { slots, workQueue, randomUuid, now } = this.#ports;
-    const wanted = Math.ceil(jobsWaiting / jobsPerPod);
-    const open = () => this.all().filter(({ isClosing }) => !isClosing).length;
-    while (open() < wanted && slots.freeForImages(batchPool) > slotsLeft) {
+    while (this.#countOpen() < podsFor(jobsWaiting) && slots.freeForImages(batchPool) > slotsLeft) {
       const id = randomUuid();
       slots.claimed.set(id, slotOfBatch);
       slots.running.claim(batchJobName(id), id);
       this.#store(id, { createdMs: now(), isNew: true });
       workQueue.add(batchKey(id));
     }
+  }
+
+  #countOpen(): number {
+    return this.all().filter(({ isClosing }) => !isClosing).length;
+  }
+
+  /** Whether the first job of a key is an image for which the batches that run are enough: it wants no slot. */
+  isServed(pool: string, { ticket }: KeyInTurn): boolean {
+    if (pool !== batchPool || ticket === null || !this.isEnabled) return false;
+    const { attempt, queue, priority = 0 } = ticket;
+    const open = this.#countOpen();
+    return open > 0 && isBatchable({ attempt, queue, priority }) && podsFor(this.waiting.count) <= open;
   }
 
   /** Continues the batch of a Job, or concludes what it left. */

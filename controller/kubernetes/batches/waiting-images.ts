@@ -18,7 +18,7 @@ const manyMs = 1_000;
 /** The ports that reading waiting images needs. */
 export interface WaitingImagesPorts {
   readonly jobs: Pick<JobStore, 'batchables' | 'claim' | 'waitsForBatch'>;
-  readonly turns: Pick<PoolTurns, 'order' | 'claimed'>;
+  readonly turns: Pick<PoolTurns, 'order' | 'claimed' | 'holders'>;
   readonly caches: Pick<Caches, 'keyOfJob'>;
   readonly now: () => number;
 }
@@ -56,6 +56,11 @@ export class WaitingImages {
     return waits && !this.#hasMediaJob(jobId) ? limit : 0;
   }
 
+  /** How many were found at the last read and are not taken since. */
+  get count(): number {
+    return this.#images.length;
+  }
+
   /** Claims the one whose turn it is, of its key the one that has waited longest; null when there is none. */
   async claimNext(owner: string): Promise<Job | null> {
     const { now, jobs, turns } = this.#ports;
@@ -73,10 +78,12 @@ export class WaitingImages {
     return null;
   }
 
-  /** Whether the key whose turn it is waits in the pool, and not with images. */
+  /** Whether the key whose turn it is waits in the pool, and not with images, or not with these first. */
   async isTurnOfOthers(): Promise<boolean> {
-    const [first] = await this.#ports.turns.order(batchPool);
+    const { turns } = this.#ports;
+    const [first] = await turns.order(batchPool);
     if (first === undefined) return false;
+    if (turns.holders.isOwed(batchPool, first.key)) return true;
     const hasImages = () => this.#images.some(({ key }) => key === first.key);
     // They may have come since the last read.
     if (!hasImages()) await this.read();

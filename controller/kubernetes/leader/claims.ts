@@ -44,13 +44,13 @@ export class Claims {
     return [...(await this.#ticketForReservedSlot()), ...(await this.#ticketsOfOtherPools())];
   }
 
-  /** For each pool that serves no queue and has a free slot, the job whose turn it is. */
+  /** For each pool that serves no queue and has a free slot, the waiting job whose turn it is. */
   async #ticketsOfOtherPools(): Promise<readonly Ticket[]> {
     const { slots, turns, caches } = this.#ports;
     const names = [...caches.pools.values()].map(({ metadata }) => metadata?.name ?? '');
     const others = names.filter((name) => !poolsOfQueues.includes(name) && slots.freeForTickets(name) > 0);
     const orders = await Promise.all(others.map((name) => turns.order(name)));
-    return orders.flatMap(([first]) => (first === undefined ? [] : first.ticket));
+    return orders.flatMap(([first]) => first?.ticket ?? []);
   }
 
   /** The image job whose turn it is, for a slot that is reserved for these while no other is free. */
@@ -65,7 +65,7 @@ export class Claims {
   }
 }
 
-/** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
+/** Gives free slots to jobs that go before tickets, or gave theirs up, as soon as there are some, until `signal` aborts. */
 export async function claimPreferred(
   { slots, caches, workQueue, storageWatch, log }: Term['ports'],
   signal: AbortSignal,
@@ -75,6 +75,7 @@ export async function claimPreferred(
       await slots.claimed.nextChange(signal);
       if (storageWatch.isAway) continue;
       for (const jobId of await slots.claimPreferred()) workQueue.add(caches.keyOfJob(jobId) ?? '');
+      await slots.resumeInTurn();
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, 'jobs could not be claimed by priority');
     }

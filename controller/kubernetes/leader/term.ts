@@ -52,7 +52,14 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
     imageSlotsOf: (pool) => imageSlotsOf(pool, specOf(pool)),
     jobs,
     turns,
+    isServed: (pool, first) => batchWork.batches.isServed(pool, first),
+    resumed: (jobId) => workQueue.add(caches.keyOfJob(jobId) ?? ''),
   });
+  turns.holders = {
+    heldBy: (jobId) => slots.chunkPods.heldBy(jobId),
+    isOwed: (pool, key) => slots.chunkPods.isOwed(pool, key),
+    resume: (pool, key) => slots.resume(pool, key),
+  };
   const ownWrites = new OwnWrites(trim);
   const problems = new PoolProblems();
   const handle = (key: string) => batchWork.reconcile(key) ?? reconcile(key, ports);

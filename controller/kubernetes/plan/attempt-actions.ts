@@ -104,11 +104,12 @@ function waitForStorage(attempt: Attempt): Plan {
  * admission requeues the MediaJob when it claims the row; a cancellation is found by polling.
  */
 function waitForSlot(attempt: Attempt): Plan {
-  const { row, pool, nowMs } = attempt;
+  const { row, pool, units, nowMs } = attempt;
   const leftMs = problemAfterMs - (nowMs - row.updatedAt.getTime());
   if (leftMs > 0) return { actions: [], requeueAfterMs: Math.min(leftMs, problemAfterMs) };
   const { name, spec } = pool;
-  const message = `It waits for a slot of the RunnerPool ${name}, whose concurrency is ${spec?.concurrency ?? 0}.`;
+  const full = `It waits for a slot of the RunnerPool ${name}, whose concurrency is ${spec?.concurrency ?? 0}.`;
+  const message = units?.turn == null ? full : `Its next chunk waits for the turn of its key: ${units.turn}.`;
   const queued: ShownProblem = { phase: 'queued', reason: 'Queued', message };
   const problem = spec === null ? poolNotFound(name) : queued;
   return { actions: statusWrite(attempt, problem, notBegun), requeueAfterMs: waitingCheckMs };

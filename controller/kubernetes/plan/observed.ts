@@ -75,6 +75,8 @@ export interface ObservedUnits {
   /** The pods of a Job of several, and how many of them the pool has slots for. */
   readonly pods: readonly PodSnapshot[];
   readonly parallelism: number;
+  /** Whose turn it is, while the attempt waits for the one of its key; null otherwise. */
+  readonly turn: string | null;
   /** The units that follow a Job that has succeeded, or begin an attempt; null: none. */
   readonly next: NextUnits | null;
   /** The media bucket does not answer, so it is unknown which units follow. */

@@ -31,6 +31,7 @@ const unitsOf = (kind: UnitKind, more: Partial<ObservedUnits> = {}): ObservedUni
   pending: null,
   pods: [],
   parallelism: 1,
+  turn: null,
   next: null,
   isUnread: false,
   ...more,

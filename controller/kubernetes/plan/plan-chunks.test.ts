@@ -235,6 +235,17 @@ describe('the plan while chunks are encoded', () => {
     expect(done({ ...empty, pods: [pending(1)] })).not.toContain('failJob');
   });
 
+  it('C36.11: the plan starts no chunk while it is the turn of another key, says whose, and does not fail meanwhile', () => {
+    const turn = '1 job of its key runs, its share is 1; 2 keys wait';
+    const waits = { parallelism: 0, turn, pods: [] };
+    expect(actionOf(waits, 'scaleJob')?.parallelism).toBe(0);
+    const message = `Its next chunk waits for the turn of its key: ${turn}.`;
+    expect(actionOf(waits, 'recordWaiting')?.reason).toEqual({ code: 'pool_full', message });
+    expect(done({ ...waits, pods: [pending(1)] })).not.toContain('failJob');
+    const stopped = { ...job, indexed: { parallelism: 0, completions: 3, completed: '0', failed: '' } };
+    expect(actionOf({ job: stopped, parallelism: 1, pods: [] }, 'scaleJob')?.parallelism).toBe(1);
+  });
+
   it('the Job is created again when only pods of lost nodes are left, at no cost of an attempt', () => {
     expect(done({ pods: [lost(0), failed(1, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [lost(0), podOf(1)] })).not.toContain('deleteJob');

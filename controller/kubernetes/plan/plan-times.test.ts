@@ -91,7 +91,7 @@ describe('what a MediaJob says of its waiting', () => {
     ['the storage', { isStorageAway: true }, `${away}; the job continues once it does.`],
     [
       'the storage, which says which units follow',
-      { units: { kind: 'split', pending: null, pods: [], parallelism: 1, next: null, isUnread: true } },
+      { units: { kind: 'split', pending: null, pods: [], parallelism: 1, turn: null, next: null, isUnread: true } },
       'The object storage does not answer; the job continues once it does.',
     ],
     [

@@ -15,7 +15,7 @@ const row = exampleJob({ type: 'video:cover' });
 const mediaJob = { ...exampleMediaJob, metadata: { ...exampleMediaJob.metadata, name: `mj-${row.id}` } };
 const name = `mj-${row.id}-1`;
 const next = { kind: 'whole' as const, split: null, chunks: [] };
-const units = { kind: 'whole' as const, pending: null, pods: [], parallelism: 1, next, isUnread: false };
+const units = { kind: 'whole' as const, pending: null, pods: [], parallelism: 1, turn: null, next, isUnread: false };
 
 const secretOf = (attempt: number) => `Secret mj-${row.id}-${attempt}-key`;
 const refusal = (reason: KubeReason, message: string) => new KubeError(message, { status: 400, reason });

@@ -2,15 +2,17 @@ import { isJobProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { type UnitKind, unitKindRow } from '#domain/work/unit.ts';
 import { type NextUnits, nextUnits } from '#jobs/completion/next-units.ts';
+import { turnMessage } from '#domain/jobs/turns.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { pendingChunksOf } from '../snapshots/units.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Caches } from '../cache/caches.ts';
+import type { PoolTurns } from '../../execution/pool-turns.ts';
 import type { PoolSlots } from '../slots/pool-slots.ts';
 import { attemptJobName, unitJobName, unitJobsOf } from '../snapshots/names.ts';
-import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
-import { isWorking, isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
+import { endOfJob, type JobSnapshot, unfinishedOf } from '../snapshots/job.ts';
+import { hasStarted, isWorking, isPodOver, type PodSnapshot } from '../snapshots/pod.ts';
 import { isClaimed } from '../plan/attempt.ts';
 import { endOfAttempt } from '../plan/attempt-end.ts';
 import type { ObservedUnits } from '../plan/observed.ts';
@@ -18,7 +20,8 @@ import type { ObservedUnits } from '../plan/observed.ts';
 /** The ports that the observation of units needs. */
 export interface UnitPorts {
   readonly caches: Pick<Caches, 'job' | 'podOf' | 'podsOf'>;
-  readonly slots: Pick<PoolSlots, 'chunkPods' | 'running'>;
+  readonly slots: Pick<PoolSlots, 'chunkPods' | 'running' | 'wanting'>;
+  readonly turns: Pick<PoolTurns, 'runningIn'>;
   readonly media: ObjectStore;
   readonly storageWatch: {
     readonly isAway: boolean;
@@ -55,28 +58,60 @@ export async function observeUnits(
   const found = isWaiting ? await nextAfter({ row, kind, job, readsBucket }, ports) : null;
   if (found === 'unread') return found;
   const next = found === 'away' ? null : found;
+  const isOfJob = (pod: PodSnapshot) => job !== null && isPodOf(pod, job);
+  const pods = unitKindRow(kind).isParallel ? caches.podsOf(name).filter(isOfJob) : [];
   return {
     kind,
     pending: pendingChunksOf(job?.metadata.annotations),
-    pods: unitKindRow(kind).isParallel && job !== null ? caches.podsOf(name).filter((pod) => isPodOf(pod, job)) : [],
-    parallelism: parallelismOf(attempt, { job, next }, ports),
+    pods,
+    ...(await parallelismOf(attempt, { job, next, pods }, ports)),
     next,
     isUnread: found === 'away',
   };
 }
 
-/** How many units may run at once; 1 for a kind that runs alone. */
-function parallelismOf(
+interface UnitsAtWork {
+  readonly job: JobSnapshot | null;
+  readonly next: NextUnits | null;
+  readonly pods: readonly PodSnapshot[];
+}
+
+/** How many units may run at once, 1 for a kind that runs alone, and whose turn it is while none may. */
+async function parallelismOf(
   { row, mediaJob, pool }: AttemptToObserve,
-  { job, next }: { readonly job: JobSnapshot | null; readonly next: NextUnits | null },
-  { slots, now }: UnitPorts,
-): number {
-  const count = next === null ? job?.indexed?.completions : next.chunks.length;
-  if (count === undefined || count <= 1) return 1;
+  { job, next, pods }: UnitsAtWork,
+  { slots, turns, now }: UnitPorts,
+): Promise<Pick<ObservedUnits, 'parallelism' | 'turn'>> {
+  const indexed = next === null ? job?.indexed : undefined;
+  const left = next === null ? (indexed === undefined ? 0 : unfinishedOf(indexed)) : next.chunks.length;
+  if (left === 0 || (indexed?.completions ?? left) === 1) {
+    slots.chunkPods.keepSlot(row.id);
+    return { parallelism: indexed?.parallelism ?? 1, turn: null };
+  }
+  const keepsSlot = Boolean(pool.spec?.kueueQueue);
   // Kueue has admitted this number of pods, and would start over with another.
-  if (next === null && pool.spec?.kueueQueue) return job?.indexed?.parallelism ?? 1;
-  const podsMax = Math.min(count, pool.spec?.chunkParallelism ?? Infinity, mediaJob.spec.chunks ?? Infinity);
-  return slots.chunkPods.of({ name: unitJobName(row, 'chunk'), pool: pool.name, podsMax }, now());
+  if (indexed !== undefined && keepsSlot) return { parallelism: indexed.parallelism, turn: null };
+  const podsMax = Math.min(left, pool.spec?.chunkParallelism ?? Infinity, mediaJob.spec.chunks ?? Infinity);
+  const order = await slots.wanting(pool.name);
+  const key = row.keyId ?? '';
+  const running = turns.runningIn(pool.name);
+  const parallelism = slots.chunkPods.of(
+    {
+      name: unitJobName(row, 'chunk'),
+      jobId: row.id,
+      pool: pool.name,
+      key,
+      weight: running.find((one) => one.key === key)?.weight ?? 1,
+      podsMax,
+      parallelism: indexed?.parallelism ?? null,
+      started: pods.filter((pod) => hasStarted(pod) && !isPodOver(pod)).length,
+      keepsSlot,
+    },
+    order[0]?.key,
+    now(),
+  );
+  if (!slots.chunkPods.isWaiting(row.id)) return { parallelism, turn: null };
+  return { parallelism, turn: turnMessage(key, { order, running }) };
 }
 
 interface CurrentUnits {

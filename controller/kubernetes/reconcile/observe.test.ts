@@ -52,6 +52,7 @@ function portsOf(shown: readonly JobSnapshot[], appears: JobSnapshot): ObservePo
       pools: { get: () => undefined },
     },
     slots,
+    turns: oneKey,
     media,
     ownWrites: { sinceMs: () => Infinity },
     progressRate: { hasToken: () => true },

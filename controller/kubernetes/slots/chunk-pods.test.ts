@@ -1,8 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ChunkPods } from './chunk-pods.ts';
+import { type ChunkJob, ChunkPods } from './chunk-pods.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
+
+interface InTurn extends Partial<ChunkJob> {
+  readonly first?: string;
+  readonly nowMs?: number;
+}
 
 /** A pool with jobs that are claimed, and its videos' Jobs with their pods. */
 function poolOf(concurrency: number, videos: Readonly<Record<string, number>>, others: readonly string[] = []) {
@@ -16,8 +21,13 @@ function poolOf(concurrency: number, videos: Readonly<Record<string, number>>, o
   }
   for (const id of others) claim(id);
   const chunkPods = new ChunkPods({ claimed, running, concurrencyOf: () => concurrency });
-  const podsOf = (name: string, podsMax: number, nowMs = 0) => chunkPods.of({ name, pool, podsMax }, nowMs);
-  return { claim, claimed, running, chunkPods, podsOf };
+  const defaults = { pool, key: '', weight: 1, parallelism: 1, started: 1 };
+  const podsOf = (name: string, podsMax: number, nowMs = 0) =>
+    chunkPods.of({ ...defaults, name, jobId: name, podsMax }, undefined, nowMs);
+  /** The pods of a video of `key` while `first` is the key whose turn it is. */
+  const inTurn = (name: string, { first, nowMs = 0, ...more }: InTurn) =>
+    chunkPods.of({ ...defaults, name, jobId: name, podsMax: 9, started: 0, ...more }, first, nowMs);
+  return { claim, claimed, running, chunkPods, podsOf, inTurn };
 }
 
 describe('the pods of a video', () => {
@@ -104,5 +114,156 @@ describe('the slots that videos share', () => {
     running.show('ending', { jobId: 'ending', pool: 'default', mayRun: true, pods: 2 });
     expect(podsOf('video', 100, 0)).toBe(1);
     expect(podsOf('video', 100, 5_000)).toBe(3);
+  });
+});
+
+describe('C36.11: the last slot of a video', () => {
+  const scaledTo = (running: RunningJobs, name: string, pods: number) =>
+    running.show(name, { jobId: name, pool: 'default', mayRun: true, pods });
+
+  it('is left when its chunk has ended, the pool is full and it is the turn of another key', () => {
+    const { chunkPods, inTurn } = poolOf(2, { a: 1, other: 1 });
+    expect(inTurn('a', { key: 'A', first: 'B', started: 1 }), 'a chunk runs').toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'A' }), 'its own turn').toBe(1);
+    expect(inTurn('a', { key: 'A' }), 'nobody waits').toBe(1);
+    expect(chunkPods.countWaiting('default')).toBe(0);
+    expect(inTurn('a', { key: 'A', first: 'B' })).toBe(0);
+    expect([chunkPods.countWaiting('default'), chunkPods.isOwed('default', 'A')]).toEqual([1, true]);
+    expect(inTurn('other', { key: 'A', first: 'B' }), 'one slot is free already').toBe(1);
+  });
+
+  it('is kept where the pool has a free slot for the other key', () => {
+    expect(poolOf(2, { a: 1 }).inTurn('a', { key: 'A', first: 'B' })).toBe(1);
+  });
+
+  it('is kept by a Job that Kueue has admitted', () => {
+    expect(poolOf(1, { a: 1 }).inTurn('a', { key: 'A', first: 'B', keepsSlot: true })).toBe(1);
+  });
+
+  it('is kept after all by a video whose next chunk began before', () => {
+    const { chunkPods, inTurn } = poolOf(1, { a: 1 });
+    expect(inTurn('a', { key: 'A', first: 'B' })).toBe(0);
+    expect(inTurn('a', { key: 'A', first: 'B', started: 1 })).toBe(1);
+    expect(chunkPods.countWaiting('default')).toBe(0);
+  });
+
+  it('is given to it again in the turn of its key, and counts as taken from then on', () => {
+    const { claim, claimed, running, chunkPods, inTurn } = poolOf(1, { a: 1 });
+    inTurn('a', { key: 'A', first: 'B' });
+    claim('b');
+    scaledTo(running, 'a', 0);
+    scaledTo(running, 'b', 1);
+    expect(inTurn('a', { key: 'A', first: 'A', parallelism: 0 }), 'the other job runs').toBe(0);
+    expect(chunkPods.resume('default', 'A')).toBeUndefined();
+    claimed.remove('b');
+    running.end('b');
+    expect(chunkPods.resume('default', 'B'), 'another key').toBeUndefined();
+    expect(chunkPods.resume('default', 'A')).toBe('a');
+    expect([chunkPods.countWaiting('default'), chunkPods.isGiven('a')]).toEqual([0, true]);
+    expect(chunkPods.resume('default', 'A'), 'once').toBeUndefined();
+    expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0 })).toBe(1);
+    scaledTo(running, 'a', 1);
+    expect(inTurn('a', { key: 'A', first: 'A' })).toBe(1);
+    expect(chunkPods.isGiven('a')).toBe(false);
+  });
+
+  it('is taken again once it has been free for five seconds, whoever should have it', () => {
+    const { running, inTurn } = poolOf(1, { a: 1 });
+    inTurn('a', { key: 'A', first: 'B' });
+    scaledTo(running, 'a', 0);
+    expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 1_000 })).toBe(0);
+    expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 5_900 })).toBe(0);
+    expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 6_000 })).toBe(1);
+  });
+
+  it('is known as left to the next leader by a Job without pods', () => {
+    const { running, chunkPods, inTurn } = poolOf(1, { a: 0 }, ['b']);
+    scaledTo(running, 'a', 0);
+    scaledTo(running, 'b', 1);
+    expect(inTurn('a', { key: 'A', first: 'A', parallelism: 0 })).toBe(0);
+    expect(chunkPods.countWaiting('default')).toBe(1);
+  });
+
+  it('does not count as free once its job is suspended or no longer claimed', () => {
+    const { claimed, chunkPods, inTurn } = poolOf(1, { a: 1 });
+    inTurn('a', { key: 'A', first: 'B' });
+    claimed.set('a', { pool: 'default', isSuspended: true, priority: 0, isImage: false });
+    expect(chunkPods.countWaiting('default')).toBe(0);
+    claimed.remove('a');
+    expect(chunkPods.countWaiting('default')).toBe(0);
+  });
+
+  it('is left to a claimed job that has no slot, of whichever key', () => {
+    const { inTurn } = poolOf(1, { a: 1 }, ['resumed']);
+    expect(inTurn('a', { key: 'A' })).toBe(0);
+  });
+});
+
+describe('C36.11: the spare slots of a pool', () => {
+  it('are shared by key, however many videos a key has', () => {
+    const { inTurn } = poolOf(8, { a1: 1, a2: 1, a3: 1, b: 1 });
+    const all = () => [
+      ...['a1', 'a2', 'a3'].map((name) => inTurn(name, { key: 'A', started: 1, nowMs: 9_000 })),
+      inTurn('b', { key: 'B', started: 1, nowMs: 9_000 }),
+    ];
+    all();
+    for (const name of ['a1', 'a2', 'a3']) inTurn(name, { key: 'A', started: 1, nowMs: 9_000 });
+    // Each may have what is free, and no more than its share.
+    expect(inTurn('b', { key: 'B', started: 1, nowMs: 20_000 })).toBe(4);
+  });
+});
+
+describe('C36.11: videos of several keys on a few slots', () => {
+  it('each get their chunks encoded, in turns, without a slot left idle', () => {
+    const keys = ['A', 'B', 'C'];
+    const chunks = fc.integer({ min: 2, max: 6 });
+    fc.assert(
+      fc.property(
+        fc.array(chunks, { minLength: 2, maxLength: 6 }),
+        fc.integer({ min: 1, max: 3 }),
+        (lengths, slots) => {
+          const { claimed, running, chunkPods, inTurn } = poolOf(slots, {});
+          const videos = lengths.map((left, n) => ({ name: `v${n}`, key: keys[n % 3] ?? '', left, taken: 0 }));
+          const took = (key: string) => videos.reduce((sum, each) => sum + (each.key === key ? each.taken : 0), 0);
+          const isClaimed = ({ name }: { name: string }) => claimed.has(name);
+          const wants = (one: (typeof videos)[number]) =>
+            one.left > 0 && (!isClaimed(one) || chunkPods.isWaiting(one.name));
+          const first = () =>
+            videos.filter(wants).toSorted((a, b) => took(a.key) - took(b.key) || (a.name < b.name ? -1 : 1))[0];
+          /** Gives free slots as admission and the leader do. */
+          const fill = () => {
+            for (let next = first(); next !== undefined; next = first()) {
+              if (claimed.count('default') - chunkPods.countWaiting('default') >= slots) return;
+              if (isClaimed(next)) chunkPods.resume('default', next.key);
+              else claimed.set(next.name, { pool: 'default', isSuspended: false, priority: 0, isImage: false });
+              scaledTo(next.name, 1);
+            }
+          };
+          const scaledTo = (name: string, pods: number) =>
+            running.show(name, { jobId: name, pool: 'default', mayRun: true, pods });
+          for (let round = 0; videos.some(({ left }) => left > 0); round++) {
+            expect(round).toBeLessThan(200);
+            fill();
+            const atWork = videos.filter((one) => one.left > 0 && isClaimed(one) && !chunkPods.isWaiting(one.name));
+            expect(atWork.length).toBe(Math.min(slots, videos.filter(({ left }) => left > 0).length));
+            // Each encodes a chunk, and asks at its end what follows.
+            for (const one of atWork) {
+              one.left -= 1;
+              one.taken += 1;
+              if (one.left === 0) {
+                claimed.remove(one.name);
+                running.end(one.name);
+              } else {
+                const parallelism = running.podsOf(one.name) ?? 1;
+                const next = first();
+                const more = { key: one.key, podsMax: 1, parallelism, nowMs: round };
+                scaledTo(one.name, inTurn(one.name, next === undefined ? more : { ...more, first: next.key }));
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
   });
 });

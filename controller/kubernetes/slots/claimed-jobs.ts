@@ -35,6 +35,11 @@ export class ClaimedJobs {
     return this.#jobs.has(jobId);
   }
 
+  /** Whether the job is claimed and not suspended. */
+  takesSlot(jobId: string): boolean {
+    return this.#jobs.get(jobId)?.isSuspended === false;
+  }
+
   /** How many slots of a pool are taken. */
   count(pool: string): number {
     return this.#counts.get(pool)?.all ?? 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { KeyInTurn } from '#platform/postgres/turn-rows.ts';
+import type { QueuedKey } from '#platform/postgres/turn-rows.ts';
 import { exampleJob } from '../../../testing/example-job.ts';
 import { oneKey } from '../../../testing/k8s/one-key.ts';
 import { PoolTurns } from '../../execution/pool-turns.ts';
@@ -99,7 +99,8 @@ describe('the slots of a pool', () => {
   it('that are reserved for images hold no pod of a video or a chunk', () => {
     const slots = slotsOf(4, { imageSlots: 1 });
     slots.add(job('video'), claim());
-    expect(slots.chunkPods.of({ name: 'mj-video-1-c', pool: 'default', podsMax: 9 }, 0)).toBe(3);
+    const chunks = { name: 'mj-video-1-c', jobId: 'video', key: '', weight: 1, parallelism: null, started: 0 };
+    expect(slots.chunkPods.of({ ...chunks, pool: 'default', podsMax: 9 }, undefined, 0)).toBe(3);
     slots.running.beginCreation('mj-video-1-c', { jobId: 'video', pool: 'default', pods: 3 });
     expect(slots.hasCapacity({ pool: 'default', isImage: false }, 'mj-video-1')).toBe(false);
     expect(slots.hasCapacity({ pool: 'default', isImage: true }, 'mj-image-1')).toBe(true);
@@ -185,7 +186,7 @@ describe('jobs that go before the tickets of their pool', () => {
 
 /** Slots of a pool in which jobs of these keys wait. */
 function slotsBeside(...keys: string[]) {
-  const waiting = keys.map((key) => ({ key, weight: 1, isBackground: false }) as KeyInTurn);
+  const waiting = keys.map((key) => ({ key, weight: 1, isBackground: false }) as QueuedKey);
   const rows = { lookAtPool: async () => ({ waiting, running: [], ended: [] }) };
   const turns = new PoolTurns({ jobs: rows, owner: 'kubernetes', now: () => 0 });
   const jobs = new Map<string, ReturnType<typeof exampleJob>>();

@@ -1,6 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { PoolTurns } from '../../execution/pool-turns.ts';
+import type { KeyInTurn, PoolTurns } from '../../execution/pool-turns.ts';
 import { attemptJobName } from '../snapshots/names.ts';
 import { ChunkPods } from './chunk-pods.ts';
 import type { ClaimedJob } from '../snapshots/routing.ts';
@@ -17,12 +17,16 @@ interface PoolSlotsOptions {
   readonly imageSlotsOf: (pool: string) => number;
   readonly jobs: Pick<JobStore, 'claim'>;
   readonly turns: Pick<PoolTurns, 'claimed' | 'order'>;
+  /** Whether a key waits with nothing but images, for which the batches that run are enough. */
+  readonly isServed?: (pool: string, first: KeyInTurn) => boolean;
+  /** A slot was given to a job that had given its own up. */
+  readonly resumed?: (jobId: string) => void;
 }
 
 /**
  * The slots of the pools during one term. A pool's concurrency bounds both its claimed jobs and its running pods; the
  * numbers differ when suspended jobs are resumed or a pool is scaled down.
- * Some slots are reserved for image jobs, which take the others too.
+ * Some slots are reserved for image jobs, which take the others too. A chunked encode that gave its slot up takes none.
  */
 export class PoolSlots {
   readonly claimed: ClaimedJobs;
@@ -33,11 +37,17 @@ export class PoolSlots {
   readonly #imageSlotsOf: (pool: string) => number;
   readonly #jobs: Pick<JobStore, 'claim'>;
   readonly #turns: PoolSlotsOptions['turns'];
+  readonly #isServed: NonNullable<PoolSlotsOptions['isServed']>;
+  readonly #resumed: NonNullable<PoolSlotsOptions['resumed']>;
   /** Pools in which it is the turn of a key without preferred jobs: no slot is kept for those of other keys. */
   readonly #turnsOfOthers = new Set<string>();
 
-  constructor({ claimed, concurrencyOf, imageSlotsOf, jobs, turns }: PoolSlotsOptions) {
+  constructor(options: PoolSlotsOptions) {
+    const { claimed, concurrencyOf, imageSlotsOf, jobs, turns } = options;
+    const { isServed = () => false, resumed = () => undefined } = options;
     this.claimed = claimed;
+    this.#isServed = isServed;
+    this.#resumed = resumed;
     this.#concurrencyOf = concurrencyOf;
     this.#imageSlotsOf = imageSlotsOf;
     this.#jobs = jobs;
@@ -64,7 +74,7 @@ export class PoolSlots {
   mustYield(pool: string, isTurnOfOthers = false): boolean {
     if (this.claimed.countImages(pool) <= this.#imageSlotsOf(pool)) return false;
     const wanted = isTurnOfOthers || this.#wantedByPreferred(pool) > 0 ? 1 : 0;
-    return this.claimed.count(pool) > this.#concurrencyOf(pool) - wanted;
+    return this.#taken(pool) > this.#concurrencyOf(pool) - wanted;
   }
 
   /** A queued job with a priority above 0 is to be claimed before the tickets of its pool. */
@@ -111,7 +121,11 @@ export class PoolSlots {
 
   #free({ pool, isImage }: Pick<ClaimedJob, 'pool' | 'isImage'>): number {
     const reserved = isImage ? 0 : this.#reservedForImages(pool);
-    return Math.max(0, this.#concurrencyOf(pool) - reserved - this.claimed.count(pool));
+    return Math.max(0, this.#concurrencyOf(pool) - reserved - this.#taken(pool));
+  }
+
+  #taken(pool: string): number {
+    return this.claimed.count(pool) - this.chunkPods.countWaiting(pool);
   }
 
   /** The slots reserved for image jobs that none has. */
@@ -126,10 +140,33 @@ export class PoolSlots {
     return concurrency > 0 && (this.running.has(jobName) || free > 0);
   }
 
-  /** The ids of claimed jobs of a pool that have no Job yet, highest priority first. */
+  /** The ids of claimed jobs of a pool that have no pod yet, highest priority first. */
   waitingIn(pool: string): string[] {
     const running = this.running.jobIds();
-    return this.claimed.activeIn(pool).filter((jobId) => !running.has(jobId));
+    return this.claimed.activeIn(pool).filter((jobId) => !running.has(jobId) || this.chunkPods.isGiven(jobId));
+  }
+
+  /** The keys that want a slot of a pool, in the order of their turns. */
+  async wanting(pool: string): Promise<readonly KeyInTurn[]> {
+    const wants = (one: KeyInTurn) => this.chunkPods.isOwed(pool, one.key) || !this.#isServed(pool, one);
+    return (await this.#turns.order(pool)).filter(wants);
+  }
+
+  /** Gives a free slot of a pool to a chunked encode of this key that gave its own up; whether there was one. */
+  resume(pool: string, key: string): boolean {
+    const jobId = this.chunkPods.resume(pool, key);
+    if (jobId !== undefined) this.#resumed(jobId);
+    return jobId !== undefined;
+  }
+
+  /** Gives the free slots to the chunked encodes that gave theirs up, where it is the turn of their keys. */
+  async resumeInTurn(): Promise<void> {
+    for (const pool of this.chunkPods.poolsThatWait())
+      for (let isResumed = true; isResumed;) {
+        if (this.#free({ pool, isImage: false }) === 0) break;
+        const [first] = await this.wanting(pool);
+        isResumed = first !== undefined && this.resume(pool, first.key);
+      }
   }
 
   /** The attempt that `job` is at was claimed, by admission or here. */

@@ -60,8 +60,12 @@ export function endOfJob({ conditions }: JobSnapshot): Condition | null {
 /** How many pods a Job may have at once; an Indexed Job needs fewer towards its end. */
 export function podsMaxOf({ indexed }: JobSnapshot): number {
   if (indexed === undefined) return 1;
-  const ended = indexesOf(indexed.completed).length + indexesOf(indexed.failed).length;
-  return Math.min(indexed.parallelism, indexed.completions - ended);
+  return Math.min(indexed.parallelism, unfinishedOf(indexed));
+}
+
+/** How many indexes of an Indexed Job have not ended. */
+export function unfinishedOf({ completions, completed, failed }: NonNullable<JobSnapshot['indexed']>): number {
+  return completions - indexesOf(completed).length - indexesOf(failed).length;
 }
 
 /** Reads a list of indexes such as `0-2,5`. */
