@@ -126,6 +126,22 @@ describe('names and labels that are reserved for the controller', () => {
     expect(await createStrictly(places.runners).catch(String)).not.toContain(`the namespace ${places.runners} only`);
   });
 
+  test('C36.12: in a namespace that names an API key, others create MediaJobs of that key only', async () => {
+    const annotate = (value: string) =>
+      kubectl(server, ['annotate', 'namespace', places.runners, '--overwrite', `reelwright.dev/key${value}`]);
+    await annotate('=aaaaaaaa');
+    const create = (spec: object) => createAs(operator, mediaJob(`of-key-${randomUUID()}`, {}, spec));
+    const refusal = 'spec.key must be aaaaaaaa, the API key of this namespace (its annotation reelwright.dev/key)';
+    await until('the annotation is known', async () => (await create({}).catch(String)).includes(refusal));
+    await expect(create({ key: 'bbbbbbbb' })).rejects.toThrow(refusal);
+    expect(await create({ key: 'aaaaaaaa' })).toContain('created');
+    expect(await createAs(controller, mediaJob(`mj-${randomUUID()}`)), 'the controller may').toContain('created');
+    await annotate('-');
+    await until('the namespace names none', async () =>
+      (await create({ key: 'bbbbbbbb' }).catch(String)).includes('created'),
+    );
+  });
+
   test('the policy is about the runners’ namespace and no other', async () => {
     const manifest = {
       ...mediaJob(`mj-${randomUUID()}`),
