@@ -9,7 +9,7 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Database } from '#platform/postgres/database.ts';
 
-/** What a server of the surface `delivery` alone is made of. */
+/** The dependencies of a server of the surface `delivery` alone. */
 export type DeliveryServiceDependencies = DeliveryDependencies &
   Pick<HttpServerOptions, 'windowCounter'> & {
     readonly config: HttpServerOptions['config'] & Pick<Config, 'surfaces'>;
@@ -18,7 +18,7 @@ export type DeliveryServiceDependencies = DeliveryDependencies &
     readonly checkDatabase?: (signal: AbortSignal) => Promise<void>;
   };
 
-/** What a server with the surface `api` is made of. */
+/** The dependencies of a server with the surface `api`. */
 export type ServiceDependencies = DeliveryServiceDependencies & ApiDependencies;
 
 /** The HTTP server of a process: the routes of the surfaces that `config.surfaces` names, and its readiness checks. */
@@ -71,7 +71,7 @@ export function serverComponents(
   return [server, probeListener({ ...options, config, required })];
 }
 
-/** What a server of the API keeps true once the database is migrated: the named keys of `API_KEYS_FILE`. */
+/** The components that a server of the API starts once the database is migrated: the named keys of `API_KEYS_FILE`. */
 export function keyFileComponents(
   dependencies: ServiceDependencies & { readonly config: Pick<Config, 'apiKeysFile'> },
 ): readonly Component[] {

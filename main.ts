@@ -221,7 +221,7 @@ async function reportMissingRights(store: ObjectStore, bucket: string, log: Logg
   for (const right of rights) log.warn({ bucket, right }, 'storage right missing');
 }
 
-/** What a server with the surface `api` and a worker share. */
+/** The dependencies that a server with the surface `api` and a worker share. */
 type WholeDependencies = ServiceDependencies & {
   readonly config: Config;
   readonly taskEndpoint: TaskEndpoint;

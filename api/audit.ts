@@ -52,7 +52,7 @@ export function audit(log: Logger, request: FastifyRequest, change: Change): voi
   log.info({ ...subjectOf(change), ...callerOf(request) }, change.what);
 }
 
-/** What was changed, as log lines name it. */
+/** The ids of the changed object, as log lines name them. */
 function subjectOf(change: Change): Readonly<Record<string, string>> {
   if ('jobId' in change) return { job_id: change.jobId };
   if ('importId' in change) return { import_id: change.importId };

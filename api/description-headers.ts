@@ -11,7 +11,7 @@ interface Read {
   readonly faults: readonly Fault[];
 }
 
-/** What the headers say of the media and the job, and each fault of them. */
+/** Reads title and metadata of the media and the job from the headers, with each fault of them. */
 export function readDescription({ 'x-title': title, 'x-metadata': metadata }: IncomingHttpHeaders): Read {
   const faults: Fault[] = [];
   const read = <Value>(header: string, text: string, schema: z.ZodType<Value>, decode: (text: string) => unknown) => {

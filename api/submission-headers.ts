@@ -13,8 +13,8 @@ const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const priorityPattern = /^-?\d{1,4}$/;
 
 /**
- * What the headers `X-Profile`, `X-Pool`, `X-Priority`, `X-Title` and `X-Metadata` of a submission choose: the body of
- * version 1 gets no new fields.
+ * Reads the choices in the headers `X-Profile`, `X-Pool`, `X-Priority`, `X-Title` and `X-Metadata` of a submission: the
+ * body of version 1 gets no new fields.
  *
  * Without `X-Profile` it is the first profile that the API key may choose, where it may not choose every one.
  *

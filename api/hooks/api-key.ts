@@ -39,7 +39,7 @@ export async function checkApiKey(request: FastifyRequest, reply: FastifyReply, 
   return credential;
 }
 
-/** What a request shows: its API key or its session; null where it is none, or not any more. */
+/** Finds the API key or the session of a request; null where it has none, or none that still counts. */
 export async function findCredential(request: FastifyRequest, known: KnownKeys): Promise<Credential | null> {
   const secret = sessionSecretIn(request);
   if (secret === null) {

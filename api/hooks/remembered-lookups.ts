@@ -12,14 +12,14 @@ const unknownMax = 10_000;
 const lookedUpMax = 500;
 
 interface Lookups<Found> {
-  /** What there is for these digests, by the digest in hex. */
+  /** Finds what these digests belong to, by the digest in hex. */
   readonly find: (digests: readonly Buffer[]) => Promise<ReadonlyMap<string, Found>>;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
 }
 
 /**
- * What the database has for the digests of secrets, remembered for seconds, unknown ones too. Look-ups at once share a
+ * Remembers for seconds what the database has for the digests of secrets, unknown ones too. Look-ups at once share a
  * statement.
  */
 export class RememberedLookups<Found extends object> {

@@ -134,7 +134,7 @@ function withNamedObjects(schema: Json, name: string, components: Record<string,
   return Object.fromEntries(fields) as Json;
 }
 
-/** What is said of a value that may be null is said of the field. */
+/** Moves the description of a value that may be null to its field. */
 function ofNullable(schema: Json): Json {
   const [value, none, ...others] = (schema['anyOf'] ?? []) as Json[];
   if (value === undefined || none?.['type'] !== 'null' || others.length > 0) return schema;

@@ -124,7 +124,7 @@ const webhookHeaders = {
   'webhook-signature': '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks).',
 };
 
-/** What the service sends to a `callback_url`. */
+/** The operation by which the service posts to a `callback_url`. */
 const webhookOperation = (schemas: Components) => ({
   operationId: 'onJobEnded',
   tags: ['Callbacks'],
@@ -171,7 +171,7 @@ function jsonContent(answers: readonly z.ZodType[], schemas: Components): { cont
   return { content: { 'application/json': media } };
 }
 
-/** What every route with a body may answer. */
+/** The problems that every route with a body may answer. */
 const problemsOfBodies = ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'] as const;
 
 /** One answer per status, with its codes. Every route may also answer 405 and 500. */

@@ -133,7 +133,7 @@ export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: strin
   return job;
 }
 
-/** What a caller has the buckets asked; a field is left out where the storage does not answer. */
+/** Asks the buckets for what a caller wants checked; a field is left out where the storage does not answer. */
 async function checkedOf(
   { source, media }: Pick<ApiDependencies, 'source' | 'media'>,
   job: ShownJob,

@@ -39,7 +39,7 @@ export const fileNameField = z
   .meta({ examples: ['movie-1.mp4'] });
 export const contentTypeField = z.string().meta({ examples: ['video/mp4'] });
 
-/** What a caller says of a media or job. */
+/** The title that a caller gives a media or job. */
 export const titleField = titleSchema.nullable().describe('What people call it; null: nothing was said.');
 /** The title of an upload or import, whose job a rule of events makes. */
 export const titleOfFile =

@@ -7,7 +7,7 @@ import { count, jobTypeField } from './fields.ts';
 
 const seconds = z.number().min(0);
 
-/** What attempts took. */
+/** The processor and pod time of attempts, in seconds. */
 const usedTimeFields = {
   processor_seconds: seconds
     .describe('Processor time of all steps, as far as it is known.')
@@ -97,7 +97,7 @@ export const usageQuerySchema = z.strictObject({
   format: z.enum(['json', 'csv']).optional().describe('By default what `Accept` asks for, else `json`.'),
 });
 
-/** What a `by` that was accepted names, each once. */
+/** The dimensions that an accepted `by` names, each once. */
 export function dimensionsOf(by: string): UsageDimension[] {
   return [...new Set(by.split(',').filter(isDimension))];
 }
