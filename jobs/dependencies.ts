@@ -6,7 +6,7 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-/** What the use cases work with; each takes the few of them that it needs. */
+/** The dependencies of the use cases; each takes the few of them that it needs. */
 export interface JobDependencies {
   readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes' | 'mediaProfiles'>;
   readonly jobs: JobStore;

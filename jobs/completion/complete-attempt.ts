@@ -45,7 +45,7 @@ interface AttemptToComplete {
   /** The attempt whose manifest counts; by default the same. */
   readonly manifestOf?: number;
   readonly signal?: AbortSignal;
-  /** What the attempt ran. */
+  /** The units that the attempt ran. */
   readonly units?: readonly UnitRun[];
   /** Whether another attempt follows one that failed by this error; by default none does. */
   readonly isRepeated?: (error: JobError) => Promise<boolean>;
@@ -95,7 +95,7 @@ function madeBy({ objects, tool_version: toolVersion }: ResultManifest): End['ma
   return { objects: objects.length, bytes, toolVersion };
 }
 
-/** What an attempt made, whole. */
+/** The whole output of an attempt. */
 interface Output {
   readonly manifest: ResultManifest;
   /** The top master playlist that publishes it; null without a stream. */
@@ -142,7 +142,7 @@ interface End {
   readonly made?: FinalState['made'];
   /** Null: completed. */
   readonly error: JobError | null;
-  /** What the attempt ran. */
+  /** The units that the attempt ran. */
   readonly units?: readonly UnitRun[] | undefined;
   /** Makes the stream public; called under the lock of the job's row, unless a later job's stream is public. */
   readonly publish?: () => Promise<void>;

@@ -32,7 +32,7 @@ export interface ConclusionDependencies extends CompletionDependencies {
   readonly attemptsMax: number;
 }
 
-/** What the end of an attempt means for its job. */
+/** The consequence that the end of an attempt has for its job. */
 export type Conclusion =
   /** The job is final. */
   | { readonly kind: 'ended'; readonly job: ShownJob }
@@ -52,7 +52,7 @@ export type Conclusion =
 interface EndedAttempt {
   readonly job: Job;
   readonly end: AttemptEnd;
-  /** What it ran, as far as that is known. */
+  /** The units that it ran, as far as they are known. */
   readonly units: readonly UnitRun[];
   /** Whether an interrupted attempt may have written its result manifest before. */
   readonly mayHaveCompleted?: boolean;
@@ -107,7 +107,7 @@ export async function concludeAttempt(
 
 const failedBy = (error: JobError) => ({ kind: 'failed', exitCode: exitCodeOf(error.code), error }) as const;
 
-/** What follows an end, and the end that it counts as: an outage of the storage or another version costs nothing. */
+/** Decides what follows an end, and what it counts as: an outage of the storage or another version costs nothing. */
 async function followUp(
   { job, end: reported, isOfOtherVersion = false }: Pick<EndedAttempt, 'job' | 'end' | 'isOfOtherVersion'>,
   { attemptsMax, random, source, storageWatch }: ConclusionDependencies,
@@ -154,7 +154,7 @@ interface FailedJob {
   readonly job: Job;
   readonly error: JobError;
   readonly images?: ImageStages | null;
-  /** What its attempt ran. */
+  /** The units that its attempt ran. */
   readonly units?: readonly UnitRun[];
 }
 
@@ -167,7 +167,7 @@ export function failJob(
   return recordEnd({ job, attempt: job.attempt, results, error, units }, dependencies);
 }
 
-/** What a completion means for its job. */
+/** The consequence that a completion has for its job. */
 export function conclusionOf(completion: Exclude<Completion, { outcome: 'not_whole' }>): Conclusion {
   return completion.outcome === 'recorded' ? { kind: 'ended', job: completion.job } : { kind: 'not_current' };
 }

@@ -58,7 +58,7 @@ export async function endAttempt(
   return { result, next: 'queued', code };
 }
 
-/** What an attempt came to, as the label `result` of `svc_worker_tasks_total` names it. */
+/** The result of an attempt, as the label `result` of `svc_worker_tasks_total` names it. */
 export type AttemptResult = 'completed' | 'failed' | 'retried' | 'disrupted' | 'lost' | 'cancelled' | 'bug';
 
 function resultOf(conclusion: Conclusion): AttemptResult {

@@ -26,7 +26,7 @@ const images = {
 const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
 const rev = '0123456789abcdef';
 const split = { v: 1, rev, chunk_frames: [150, 150, 90] };
-/** What `split` leaves of a source that has three chunks. */
+/** The objects that `split` leaves of a source that has three chunks. */
 const ofSplit = [
   encodePlanKey(rev),
   chunkResultKey(rev, 'audio'),

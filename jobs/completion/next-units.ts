@@ -23,7 +23,7 @@ import { listWithin, readText } from '#platform/storage/bounded-reads.ts';
 /** Units of one kind that can run now. */
 export interface NextUnits {
   readonly kind: UnitKind;
-  /** What the source was split into; null before. */
+  /** The split of the source; null before. */
   readonly split: Split | null;
   /** The chunks to encode; empty for a kind that has no chunks. */
   readonly chunks: readonly number[];
@@ -65,7 +65,7 @@ export async function nextUnits(
   return { kind: next, split, chunks: unitKindRow(next).isParallel ? chunks : [] };
 }
 
-/** What a job's source was split into, and what of it is finished, by whichever job. */
+/** The split of a job's source, and the chunks of it that are finished, by whichever job. */
 export interface SplitWork {
   readonly split: Split;
   /** The chunks with a result, counted from 0. */
@@ -90,7 +90,7 @@ export async function findSplitWork(jobId: string, media: ObjectStore): Promise<
   return { split, finished, isComplete };
 }
 
-/** What a job's source was split into; null when it was not. @throws KnownProblem `storage_error`, `limit_exceeded` */
+/** The split of a job's source; null when it was not split. @throws KnownProblem `storage_error`, `limit_exceeded` */
 export async function readSplit(jobId: string, media: ObjectStore, signal?: AbortSignal): Promise<Split | null> {
   const json = await readText(media, { key: splitKey(jobId), bytesMax: splitBytesMax, signal });
   return json === null ? null : parseSplit(json);

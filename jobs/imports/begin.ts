@@ -10,13 +10,13 @@ import type { ImportStore } from '#platform/postgres/import-store.ts';
 
 interface BeginDependencies {
   readonly settings: ImportSettings;
-  /** Of the bucket that imports go to. */
+  /** The settings of the bucket that imports go to. */
   readonly bucket: Pick<UploadSettings, 'prefix' | 'openMax'>;
   readonly rows: ImportStore;
   readonly randomUuid: () => string;
 }
 
-/** What a caller says of a file. */
+/** A file as its caller names it. */
 interface WantedFile extends Pick<Import, 'keyId' | 'url' | 'sha256'>, Partial<Pick<Import, 'title'>> {
   /** Null: the last segment of the address. */
   readonly name: string | null;

@@ -2,7 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { Rollout } from '#domain/rollouts/rollout.ts';
 import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 
-/** What a rollout may be asked for. */
+/** The changes that a caller may ask of a rollout. */
 export const rolloutActions = ['pause', 'resume', 'rollback', 'cancel'] as const;
 export type RolloutAction = (typeof rolloutActions)[number];
 

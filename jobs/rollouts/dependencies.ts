@@ -3,7 +3,7 @@ import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobDependencies } from '../dependencies.ts';
 
-/** What the work on a rollout needs. */
+/** The dependencies of the work on rollouts. */
 export interface RolloutDependencies extends Pick<
   JobDependencies,
   'jobs' | 'queue' | 'randomUuid' | 'log' | 'source' | 'config' | 'profiles'

@@ -5,7 +5,7 @@ import { isFinal } from '#domain/jobs/status.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { dequeue } from './enqueue.ts';
 
-/** What the cancellation of a job needs. */
+/** The dependencies of the cancellation of a job. */
 export type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>;
 
 /** More often than a job can change its attempt while one request is answered. */

@@ -16,7 +16,7 @@ import {
 } from './preflight.ts';
 
 /**
- * What a job may be given beside the four fields that make submissions equal: by the spec of a MediaJob, or by the
+ * The choices of a job beside the four fields that make submissions equal: by the spec of a MediaJob, or by the
  * headers of a request.
  */
 export interface Choices extends DescriptionChange {
@@ -52,7 +52,7 @@ export async function findChosen(
 }
 
 /**
- * What a job that has ended was given, for the one that makes it again. Where its profile does not exist any more, the
+ * The choices of a job that has ended, for the one that makes it again. Where its profile does not exist any more, the
  * rules choose.
  */
 export async function choicesOf(

@@ -12,7 +12,7 @@ import type { JobDependencies } from '../dependencies.ts';
 import type { PreflightDependencies } from './preflight.ts';
 import { makeRerun } from './rerun.ts';
 
-/** What it takes to answer submissions. */
+/** The dependencies of answering submissions. */
 export interface EqualDependencies
   extends Pick<JobDependencies, 'jobs' | 'pools' | 'queue' | 'randomUuid' | 'log'>, PreflightDependencies {
   readonly media: Pick<ObjectStore, 'head'>;
@@ -49,7 +49,7 @@ export async function addReceiver(
   return jobs.addCallback(job.id, callbackUrl);
 }
 
-/** What a caller should know of an equal job: the receiver that has no place, else the other profile. */
+/** The notice about an equal job: that the receiver has no place, else that its profile is another. */
 export function noticeOf(
   job: Job,
   { profile, added }: { readonly profile: string | undefined; readonly added: CallbackAdded | undefined },

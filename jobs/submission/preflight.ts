@@ -9,7 +9,7 @@ import { imageKindOf } from '#platform/images/image-kinds.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobDependencies } from '../dependencies.ts';
 
-/** What is known of a job's source before it is accepted; sizes in bytes, null for types without a preflight. */
+/** The facts of a job's source before the job is accepted; sizes in bytes, null for types without a preflight. */
 export interface Preflight {
   readonly queue: QueueName;
   readonly sourceSizeBytes: number | null;
@@ -20,7 +20,7 @@ export interface Preflight {
   readonly pool: string | null;
 }
 
-/** What a preflight reads. */
+/** The dependencies of a preflight. */
 export type PreflightDependencies = Pick<JobDependencies, 'source' | 'config' | 'profiles'>;
 
 /**
@@ -68,7 +68,7 @@ export async function currentProfiles({
   return withClusterProfiles(config.mediaProfiles, await profiles.read());
 }
 
-/** What a job of `type` gets of a profile: nothing where it makes no stream, and no profile that changes nothing. */
+/** The profile and pool of a job of `type`: none where it makes no stream, and no profile that changes nothing. */
 export function byProfile(type: JobType, profile: NamedProfile | null): Pick<Preflight, 'profile' | 'pool'> {
   if (profile === null || !jobTypes[type].makesStream) return { profile: null, pool: null };
   return { profile: profileDigest(profile) === null ? null : profile, pool: profile.pool ?? null };

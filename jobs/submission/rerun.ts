@@ -119,7 +119,7 @@ export async function makeRerun(
   return { ...outcome, profile: chosen.profile };
 }
 
-/** What a rollout made again is not behind everything else for good. */
+/** The priority of a rerun: what a rollout made again does not stay behind everything else for good. */
 function priorityOf({ priority, rerunOfJobId }: Job): number {
   return rerunOfJobId !== null && priority === rolloutPriority ? 0 : priority;
 }

@@ -15,7 +15,7 @@ type EventDependencies = Parameters<typeof submitJob>[0] & {
   readonly sourceBucket: string | null;
 };
 
-/** What became of an event. */
+/** The outcome of an event. */
 export interface EventOutcome {
   readonly key: string;
   readonly version: string;
@@ -159,7 +159,7 @@ function toWaitFor({ id }: Job): KnownProblem {
   return new KnownProblem('busy', `Job ${id} of an earlier version has not ended; send the notification again later.`);
 }
 
-/** What is wrong with the object itself, and the same at the next try. */
+/** The errors that lie in the object itself, and come again at the next try. */
 const refusals: ReadonlySet<string> = new Set([
   'source_missing',
   'source_too_large',

@@ -15,7 +15,7 @@ import { preflight, unknownProfile } from './preflight.ts';
 export interface Submitted {
   readonly job: Job;
   readonly isNew: boolean;
-  /** What the caller should know of the job that answers. */
+  /** A notice to the caller about the job that answers. */
   readonly notice?: Notice | undefined;
   /** Whether the main object of a completed job is missing; undefined where it is not known. */
   readonly resultsMissing?: boolean | undefined;

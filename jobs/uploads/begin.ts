@@ -4,7 +4,7 @@ import type { Upload } from '#domain/uploads/upload.ts';
 import { uploadKey } from '#domain/uploads/upload-key.ts';
 import type { UploadDependencies } from './dependencies.ts';
 
-/** What a caller announces of a file. */
+/** A file as its caller announces it. */
 export type AnnouncedFile = Pick<Upload, 'keyId' | 'name' | 'sizeBytes' | 'contentType' | 'sha256'> &
   Partial<Pick<Upload, 'title'>>;
 

@@ -103,7 +103,7 @@ function lost(): never {
   throw new KnownProblem('upload_conflict', endOfReason.parts_lost[1]);
 }
 
-/** What is wrong with the object; null: nothing. */
+/** Finds what is wrong with the object; null when nothing is. */
 async function faultOf(
   { bucket }: CompleteDependencies,
   { source: key, sizeBytes, sha256 }: Upload,

@@ -3,7 +3,7 @@ import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-/** What the use cases of uploads work with; each takes the few of them that it needs. */
+/** The dependencies of the use cases of uploads; each takes the few of them that it needs. */
 export interface UploadDependencies {
   readonly config: Pick<Config, 'maxFileSizeBytes'>;
   readonly rows: UploadStore;
