@@ -12,7 +12,7 @@ export function corsHeaders(exposedHeaders: string) {
   };
 }
 
-/** What players send of their state by CTA-5004 when they do not put it into the query. */
+/** The headers in which players send their state by CTA-5004 when they do not put it into the query. */
 export const cmcdHeaders = 'CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status';
 
 /** Answers a preflight; the wildcard does not cover `Authorization`, so headers are named. */

@@ -6,7 +6,7 @@ const asksAgainAfterMs = 1_000;
 const answersMax = 10_000;
 
 /**
- * What the database says of single media. An answer is remembered for a second, and all who ask meanwhile share one
+ * Answers of the database about single media. An answer is remembered for a second, and all who ask meanwhile share one
  * query. While the database is away, requests do not all wait for it: it is asked once a second.
  */
 export class DatabaseAnswers<Answer extends object> {

@@ -64,7 +64,7 @@ export class DeletedMedia {
     return this.#recent.size > 0 && (this.#isPartial || this.#recent.has(mediaOfAddress(url) ?? ''));
   }
 
-  /** Of a media that was deleted within the last hour, and of which nothing new is there; null for any other. */
+  /** The refusal of a media that was deleted within the last hour and not made again since; null for any other. */
   async refusalOf(hash: string): Promise<KnownProblem<'media_deleted'> | null> {
     const isAsked = this.#isPartial || this.#recent.has(hash);
     return isAsked && (await this.isDeleted(hash)) ? deletedProblem(hash) : null;

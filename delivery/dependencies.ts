@@ -10,7 +10,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 /**
- * What the surface `delivery` is made of. `main.ts` builds each of these and closes it after the server has stopped.
+ * The dependencies of the surface `delivery`. `main.ts` builds each and closes it after the server has stopped.
  */
 export interface DeliveryDependencies {
   readonly config: Pick<

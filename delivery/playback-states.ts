@@ -61,7 +61,7 @@ export class PlaybackStates {
     return this.#isRead ? this.#isWhole.signed : !this.#hasTickets;
   }
 
-  /** What is known now of the generation of a media's tickets; null where the database must be asked. */
+  /** The generation of a media's tickets as it is known now; null where the database must be asked. */
   knownGeneration(hash: string): number | null {
     const known = this.#decided.get(hash) ?? this.#answers.remembered(hash);
     if (known !== undefined) return known.generation;

@@ -20,7 +20,7 @@ import { WriteTurns } from './write-turns.ts';
 export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
 
 /**
- * A turn of the event loop copies for about two milliseconds, and for four as it reads; for ranges half of one. Each
+ * A turn of the event loop copies for about two milliseconds, and for eight as it reads; for ranges half of one. Each
  * write of a range leads to a read, which costs more.
  */
 const turns = {
@@ -135,7 +135,7 @@ export class DataPlane {
     if (learnt instanceof Error) throw learnt;
   }
 
-  /** What the fast path of keys decided about a request that it passed on, which is counted by then. */
+  /** The decision of the fast path of keys about a request that it passed on, which is counted by then. */
   decisionOf(request: IncomingMessage): KeyDecision | undefined {
     this.throwFailure(request);
     return this.#options.fastPaths.learnt(request) as KeyDecision | undefined;

@@ -22,7 +22,7 @@ import { readWhole } from '#platform/storage/read-whole.ts';
 const compress = promisify(gzip);
 /** A playlist over this is read like any other object. */
 const playlistBytesMax = 4 * 1024 * 1024;
-/** Of the memory: playlists are small, and the rest is for segments. */
+/** The share of the memory that playlists have: they are small, and the rest is for segments. */
 const playlistShare = 1 / 8;
 /** How long a top master playlist, the only object that changes, is answered from memory. */
 const freshMs = 1_000;
@@ -80,7 +80,7 @@ export class MediaReader {
   readonly #reads: ReadCache;
   readonly #playlistReads = new SharedCalls<Playlist | null>();
   readonly #heads = new SharedCalls<ObjectInfo | null>();
-  /** Of each key that the bucket is asked for, the last request. */
+  /** The last request for each key that the bucket is asked for. */
   readonly #asked = new Map<string, Promise<unknown>>();
   readonly #missing = new LRUCache<string, true>(missing);
   readonly #clients: ClientAddresses;

@@ -10,7 +10,7 @@ const shareMax = 1 / 8;
 const seenMax = 16_384;
 /** The memory that an object may occupy, relative to its size; an object in more is copied together. */
 const occupiedMax = 1.25;
-/** What a reader holds of an evicted read until its client has taken it: the blocks of one batch, the first partly. */
+/** Bytes of an evicted read that its reader holds until its client has taken them: the blocks of one batch. */
 const readerBytesMax = batchBytesMax.cached + 512 * 1024;
 /** The cost of an entry beside its bytes. */
 const overheadBytes = 1024;
@@ -28,7 +28,7 @@ const overheadBytes = 1024;
 export class ReadCache {
   readonly #bytesMax: number;
   readonly #entries = new Map<string, { read: CoalescedRead; bytes: number }>();
-  /** Of `#entries` and `#lingering`. */
+  /** The bytes of `#entries` and `#lingering` together. */
   #bytes = 0;
   /** Evicted reads whose readers still hold memory of them, with its size. */
   readonly #lingering = new Map<CoalescedRead, number>();

@@ -9,7 +9,7 @@ import type { WriteTurns } from './write-turns.ts';
  * kernel holds megabytes: hundreds of those slow every connection of a machine.
  */
 export const slowMs = 1_000;
-/** What is read first, and of a slow client at once; and what is read of one that keeps up: one block of memory. */
+/** The bytes read first, and at once for a slow client; and those read for one that keeps up: one block of memory. */
 const pieceBytes = { min: 256 * 1024, max: 512 * 1024 } as const;
 
 /** The first part of a range that is read from the bucket. */
@@ -20,7 +20,7 @@ export function firstPiece({ start, end }: Required<ByteRange>): Required<ByteRa
 /** A part of an object on its way to one client, who is charged for it until `close`. */
 export interface RangeRead {
   readonly range: Required<ByteRange>;
-  /** Of its first piece. */
+  /** The download of its first piece. */
   readonly first: Download;
   /** Requests a part of the same version, or its beginning. Null when there is no such object any more. */
   readonly next: (range: Required<ByteRange>) => Promise<Download | null>;

@@ -12,7 +12,7 @@ import type { WriteTurns } from './write-turns.ts';
 
 /** Parsed addresses of playlists; dropped all at once when there are more. */
 const knownTargetsMax = 10_000;
-/** What was decided before a read that took longer is decided again: caches keep the answer. */
+/** A decision made before a read that took longer is made again: caches keep the answer. */
 const slowMs = 1_000;
 
 /** The object of an address that needs no lookup. */

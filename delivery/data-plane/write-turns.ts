@@ -6,7 +6,7 @@
 // What has just been read is in the processor's caches, and costs a third less when it is written before the next
 // socket is read. So it passes those that wait, up to a bound of its own.
 
-/** What a write costs however small it is: as much as the kernel's copying of so many bytes. */
+/** The cost of a write however small it is: as much as the kernel's copying of so many bytes. */
 const writeBytesMin = 64 * 1024;
 
 /** The writes of one server, in turns of the event loop. */

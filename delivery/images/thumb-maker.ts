@@ -231,7 +231,7 @@ function isChanged(error: unknown): boolean {
   return isJobProblem(error) && error.code === 'source_changed';
 }
 
-/** What a client is told of an image that was not made. */
+/** The problem that a client is told when an image was not made. */
 function problemOf(error: unknown): unknown {
   if (error instanceof ImageRefused) return new KnownProblem('unreadable_image', undefined, { cause: error });
   if (error instanceof ImagesBusy) return new KnownProblem('busy', undefined, { cause: error });

@@ -11,7 +11,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 /** A digest takes about a kilobyte. */
 const mediaMaxDefault = 5_000;
 
-/** What players said of one media since digests were taken. */
+/** The figures that players gave of one media since digests were taken. */
 export interface PlaybackDigest {
   requests: number;
   starved: number;

@@ -50,7 +50,7 @@ const doc: RouteDoc = {
   problems: ['invalid_request', 'forbidden', 'not_configured', 'not_found', 'media_deleted', 'busy'],
 };
 
-/** Of addresses that a new revision changes. */
+/** The longest time that addresses are cached which a new revision changes, in seconds. */
 const mutableSecMax = 60;
 const immutableSecMax = 31_536_000;
 /** Addresses of playlists with their tickets; dropped all at once when there are more. */
@@ -107,7 +107,7 @@ interface OpenAddress {
   readonly address: TicketedAddress;
   readonly path: string;
   readonly plain: PlainTarget;
-  /** What was answered last, and for how many seconds the ticket was valid then. */
+  /** The last answer, and for how many seconds the ticket was valid then. */
   answered: { readonly leftSec: number; readonly target: PlainTarget } | null;
 }
 
@@ -151,7 +151,7 @@ function cacheControlOf(path: string, leftSec: number): string {
 
 type Found = Awaited<ReturnType<typeof findTarget>>;
 
-/** What `findTarget` finds, at the address of the ticket. */
+/** The target that `findTarget` finds at the address of the ticket. */
 async function signedTarget({ prefix, rest }: TicketedAddress, media: MediaReader, leftSec: number): Promise<Found> {
   const found = await findTarget(streamPrefix + rest, media, immutable);
   if (!('movedTo' in found)) return { ...found, prefix, cacheControl: cacheControlOf(found.path, leftSec) };

@@ -81,7 +81,7 @@ export function addStreamRoutes(
   });
 }
 
-/** What a response is made of. */
+/** The parts of a response. */
 interface Answer {
   readonly plane: DataPlane;
   readonly target: Target;

@@ -104,7 +104,7 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
   });
 }
 
-/** Of imgproxy, whose addresses are known for what they show; or of nothing here. */
+/** The problem of an address that is none here; one in the form of imgproxy is translated. */
 function noAddress(url: string, { isUnsigned }: ThumbSettings): KnownProblem {
   const translated = translateImgproxy(withoutQuery(url));
   if (translated === null)

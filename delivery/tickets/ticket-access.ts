@@ -21,7 +21,7 @@ export interface TicketedAddress {
   readonly ticket: StreamTicket;
   /** `/s/{ticket}/`. */
   readonly prefix: string;
-  /** What follows: `{hash}/…`, with the query. */
+  /** The rest of the address: `{hash}/…`, with the query. */
   readonly rest: string;
 }
 
@@ -38,7 +38,7 @@ export class TicketAccess {
   readonly #clock: () => Date;
   readonly #playback: TicketAccessDependencies['playback'];
   readonly #log: Logger;
-  /** Of tickets with their hashes, as addresses have them. What does not hold is not remembered: it is made up at will. */
+  /** Valid tickets by the text of ticket and hash in addresses. Others are not remembered: they are made up at will. */
   readonly #signed = new LRUCache<string, StreamTicket>({ max: rememberedMax });
 
   constructor({ secrets, clock, playback, log }: TicketAccessDependencies) {
