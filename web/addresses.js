@@ -11,7 +11,7 @@ const root = new URL('..', document.baseURI);
 const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&.-]*)?$/;
 
 /**
- * What the page plays.
+ * The choice of what the page plays.
  *
  * @typedef {object} Choice
  * @property {string} hash '' without a stream
@@ -105,8 +105,8 @@ export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}
 /** @typedef {'key' | 'stream' | 'part'} AddressKind */
 
 /**
- * What an address is of: the `key`, on any host; the `stream`'s own list; or a `part` of the stream, which is a segment,
- * an init segment or the playlist of a track.
+ * The kind of an address: the `key`, on any host; the `stream`'s own list; or a `part` of the stream, which is a
+ * segment, an init segment or the playlist of a track.
  *
  * @param {string} uri
  * @param {string} hash

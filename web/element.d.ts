@@ -1,4 +1,4 @@
-/** What the player does at the moment; every event has it in its `detail`. Times in seconds. */
+/** The player's current state; every event has it in its `detail`. Times in seconds. */
 export interface PlayerState {
   readonly currentTime: number;
   readonly duration: number;

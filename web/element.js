@@ -23,7 +23,7 @@ iframe { display: block; width: 100%; height: 100%; border: 0; }
  * @typedef {import('./element.d.ts').TicketRequest} TicketRequest
  * @typedef {'token' | 'ticket'} Credential what may be replaced while the stream plays
  *
- * What the page in the frame reports.
+ * A report of the page in the frame.
  * @typedef {{name: string, state: PlayerState, detail: {kind?: string, reason?: string}}} Report
  */
 
@@ -54,7 +54,7 @@ export class ReelwrightPlayer extends HTMLElement {
   /** Whether the page in the frame has sent a message, and so takes them. */
   #isHeard = false;
   /**
-   * What was set before that.
+   * The credentials that were set before that.
    *
    * @type {Set<Credential>}
    */

@@ -1,7 +1,7 @@
 // The player page in a frame of another page (`#embedded=1`): it reports what happens to that page, and takes its
 // commands. element.js is the other end. Nothing that is reported holds a token or a key.
 
-/** What both ends name their messages. */
+/** The name of the messages at both ends. */
 const channel = 'reelwright-player';
 const reportedEvents = ['loadedmetadata', 'durationchange', 'play', 'playing', 'pause', 'waiting', 'seeked', 'ended'];
 const timeStepMs = 250;
@@ -18,7 +18,7 @@ const answerMs = 15_000;
  */
 
 /**
- * What the page around may say: a command and its values, of any kind.
+ * A message of the page around: a command and its values, of any kind.
  *
  * @typedef {{command: string, token?: unknown, ticket?: unknown, hash?: unknown, time?: unknown, volume?: unknown, muted?: unknown}} Command
  */
@@ -72,7 +72,7 @@ export function createEmbedding(video, { isEmbedded, take }) {
 }
 
 /**
- * What helps against a problem.
+ * The advice against a problem.
  *
  * @param {string} kind
  * @returns {Credential | null}

@@ -5,7 +5,7 @@ import { elementOf } from './elements.js';
 const help = elementOf('help', HTMLDialogElement);
 
 /**
- * What keys do to the menus.
+ * The actions of keys in menus.
  *
  * @typedef {object} MenuActions
  * @property {() => void} toggleCaptions

@@ -114,7 +114,7 @@ async function play() {
 }
 
 /**
- * What follows when a stream is loaded.
+ * Shows what belongs to a stream once it is loaded.
  *
  * @param {import('./stream-player.js').StreamPlayer} loaded
  * @param {{hash: string, ticket: string, poster: string, isPaused: boolean}} choice

@@ -131,7 +131,7 @@ const missingTicket = ['missing', 'This stream needs a ticket', 'The address of 
 const wrongTicket = ['refused', 'This link is not valid', 'It was changed on its way, or is of another stream.'];
 
 /**
- * What the server says of a ticket, and what that means for a viewer.
+ * The texts by which the server refuses a ticket, and what each means for a viewer.
  *
  * @type {[said: RegExp, ...TicketRefusal][]}
  */

@@ -25,7 +25,7 @@ export function watchPauses(video) {
 }
 
 /**
- * What `restoreTracks` takes, with the position.
+ * The tracks that `restoreTracks` takes, with the position.
  *
  * @param {HTMLVideoElement} video
  * @param {StreamPlayer} player

@@ -54,7 +54,7 @@ export function createStreamPlayer(video, { choice, onChange, onProblem }) {
   const arrivals = measureArrivals(player);
   let isEncrypted = false;
   /**
-   * Of the quality that the viewer chose, which the player leaves while it cannot be played; null: automatic.
+   * The height of the quality that the viewer chose, left while it cannot be played; null: automatic.
    *
    * @type {number | null}
    */
@@ -176,7 +176,7 @@ function measureArrivals(player) {
 }
 
 /**
- * What an event of Shaka Player carries.
+ * The detail of an event of Shaka Player.
  *
  * @param {Event} event
  * @param {'detail' | 'error'} field
@@ -202,7 +202,7 @@ function statusOf(error) {
 }
 
 /**
- * What a refusal says of itself (RFC 9457); '' where it says nothing.
+ * The code of a refusal (RFC 9457); '' where it has none.
  *
  * @param {unknown} body
  * @returns {string}

@@ -22,7 +22,7 @@ export function announce(text, kind = /** @type {'info' | 'fault'} */ ('info')) 
 /** @param {unknown} problem */
 export const announceProblem = (problem) => announce(textOf(problem), 'fault');
 
-/** What a person gives in the fields of a question; null unless he confirms. @param {Question} question @returns {Promise<FormData | null>} */
+/** Asks a question with fields: their values, or null unless the person confirms. @param {Question} question @returns {Promise<FormData | null>} */
 export const asked = (question) => new Promise((resolve) => ask({ ...question, resolve }));
 
 /** Whether a person confirms. @param {Question} question */

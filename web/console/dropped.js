@@ -122,7 +122,7 @@ export function useFiles() {
   return files;
 }
 
-/** What files get that are dropped on any page. @type {DroppedOptions} */
+/** The options of files that are dropped on any page. @type {DroppedOptions} */
 export let chosenOptions = { encrypt: true, hasImages: true, profile: '' };
 /** @param {Partial<DroppedOptions>} more */
 export const chooseOptions = (more) => (chosenOptions = { ...chosenOptions, ...more });

@@ -6,9 +6,9 @@ import { useStopping } from './base.js';
 
 /** @import { Feed, FeedOptions } from './types.ts' */
 
-/** Of a page, where more came since the last look. */
+/** The rows of a page where more came since the last look. */
 const pageMax = 100;
-/** What came since the last look; more is found by the next reload. */
+/** The most rows that one look finds since the last; the next reload finds the rest. */
 const newestMax = 2000;
 /** After a page that could not be read. */
 const pauseSec = 2;

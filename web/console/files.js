@@ -14,7 +14,7 @@ const pageSize = 1000;
 /** A media of more is shown in part: a stream of ten hours has about so many. */
 const pagesMax = 20;
 const imageEnds = /\.(?:jpe?g|png|webp|avif|gif)$/;
-/** What only players ask for: its files are counted, not named one by one. */
+/** The names of files that only players ask for: they are counted, not named one by one. */
 const segmentPattern = /\/(?:seg|sheet)_\d+\.\w+$/;
 
 /** @param {{ hash: string }} props */

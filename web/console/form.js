@@ -40,7 +40,7 @@ export function faultsByField(fields, faults) {
   return { byName, rest: rest.map((fault) => faultText(fault)) };
 }
 
-/** What a form shows of its faults, and its fields. @param {readonly Field[]} fields */
+/** The fields of a form, and the faults that it shows. @param {readonly Field[]} fields */
 export function useForm(fields) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const [shown, setShown] = useState({ byName: /** @type {ReadonlyMap<string, string>} */ (new Map()), summary: '' });
@@ -68,7 +68,7 @@ export function useForm(fields) {
       show(unread.map(([, , pointer]) => ({ pointer, detail: 'This is incomplete.' })));
       return unread.length === 0;
     },
-    /** What is written in a field. @param {string} name */
+    /** The text of a field. @param {string} name */
     text(name) {
       const value = form.current === null ? null : new FormData(form.current).get(name);
       return typeof value === 'string' ? value.trim() : '';

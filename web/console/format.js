@@ -82,7 +82,7 @@ const reasonTexts = {
 /** Why a job waits, in a few words; undefined for a code that is not known here. @param {string} code */
 export const reasonTextOf = (code) => reasonTexts[code];
 
-/** What an active job is doing, or why it waits; '' for one that has ended. @param {JobDoing} job */
+/** Says what an active job is doing, or why it waits; '' for one that has ended. @param {JobDoing} job */
 export function doingText(job) {
   if (!isActive(job)) return '';
   if (job.reason) return reasonTexts[job.reason.code] ?? job.reason.message;

@@ -42,7 +42,7 @@ const timeOf = (text, name) => {
   return Number.isNaN(ms) ? {} : { [name]: new Date(ms).toISOString() };
 };
 
-/** What the address asks for; what it does not name excludes none. @param {URLSearchParams} query @returns {JobFilter} */
+/** The filter that the address names; a field that it does not name excludes no job. @param {URLSearchParams} query @returns {JobFilter} */
 export function filterOf(query) {
   const type = jobTypes.find((each) => each === query.get('type'));
   const status = statuses.find((each) => each === query.get('status'));

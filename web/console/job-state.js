@@ -7,7 +7,7 @@ import { durationText, isActive } from './format.js';
 /** @type {Record<string, string>} */
 export const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
 
-/** What a change of it is a new state. @param {JobState} job */
+/** The state of a job as one text: a change of the text is a new state. @param {JobState} job */
 export const stateOf = ({ status, phase, attempt, callback_status: callback }) =>
   [status, phase, attempt, callback].join(' ');
 
@@ -18,7 +18,7 @@ export const waitsForWebhook = (job) => !isActive(job) && job.callback_status ==
 export const stateText = ({ status, phase, attempt }) =>
   [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
 
-/** What a change was: of the job, or else of its webhook. @param {JobState} before @param {JobState} after */
+/** The words for a change: of the job, or else of its webhook. @param {JobState} before @param {JobState} after */
 export const changeText = (before, after) =>
   stateText(before) === stateText(after)
     ? `webhook ${webhookTexts[after.callback_status ?? ''] ?? 'changed'}`

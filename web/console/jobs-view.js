@@ -123,7 +123,7 @@ const cellsOf = (chosen, toggle) => (/** @type {AnyJob} */ job) => {
 };
 
 /**
- * What can help the chosen jobs, or, while none is chosen, those of the filter.
+ * The actions that can help the chosen jobs, or, while none is chosen, those of the filter.
  *
  * @param {readonly AnyJob[]} chosen @param {JobFilter} filter @returns {BulkAction[]}
  */

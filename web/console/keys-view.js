@@ -56,7 +56,7 @@ function keysCard(keys, reload) {
   return card('All named keys', {}, tableOf('All named keys', columns, rows));
 }
 
-/** What a key is bound to; '' where it may everything. @param {Schemas['Key']} key */
+/** The bounds of a key in words; '' where it has none. @param {Schemas['Key']} key */
 function boundsOf({ hash_prefix: hash, source_prefix: source, profiles, priority_max: priority }) {
   return [
     ...(hash === null ? [] : [`hashes ${hash}…`]),

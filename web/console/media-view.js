@@ -15,9 +15,9 @@ import { imagesOf, sheetLayout, sheetOf, streamOf } from './results.js';
 
 const stillMoving = window.matchMedia('(prefers-reduced-motion: no-preference)');
 const activeMs = 2000;
-/** Of the queued and of the running jobs, the newest so many are shown with their progress. */
+/** So many of the newest queued jobs, and of the running ones, are shown with their progress. */
 const activeMax = 100;
-/** Of a media, its newest jobs say how its card looks. */
+/** So many of its newest jobs decide how the card of a media looks. */
 const jobsOfCard = 10;
 
 /** @type {Readonly<Record<string, readonly [text: string, filter: MediaFilter]>>} */

@@ -27,7 +27,7 @@ export function progressBar(job) {
   </span>`;
 }
 
-/** What a list shows of a job's progress: the bar, the error's code, or nothing. @param {AnyJob} job */
+/** A job's progress in a list: the bar, the error's code, or nothing. @param {AnyJob} job */
 export function outcome(job) {
   if (isActive(job)) return progressBar(job);
   if (job.status === 'failed') return html`<span class="doing fault">${job.error?.code ?? 'failed'}</span>`;
@@ -80,7 +80,7 @@ export const faultState = (problem, retry) =>
   </div>`;
 
 /**
- * What was read, the fault, or nothing yet.
+ * Shows what was read, the fault, or nothing yet.
  *
  * @template Data
  * @param {Loaded<Data>} loaded
@@ -92,7 +92,7 @@ export function whenLoaded({ data, problem, reload }, show) {
 }
 
 /**
- * What stands below a list: that it is empty, a fault, and the button that goes on.
+ * The end of a list: that it is empty, a fault, and the button that goes on.
  *
  * @param {Feed<unknown> & { loadMore: () => Promise<void> }} feed @param {() => VNode} empty
  */

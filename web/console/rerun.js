@@ -11,7 +11,7 @@ import { secondsText } from './format.js';
 export const canRerun = ({ status }) =>
   (status === 'completed' || status === 'failed') && has('POST /api/jobs/{id}/rerun');
 
-/** What the job used, in words; '' where that is not known. @param {string} id */
+/** The cost of the job in words; '' where it is not known. @param {string} id */
 async function costOf(id) {
   if (!has('GET /api/jobs/{id}/timeline')) return '';
   const { usage } = await ask((http) => http.GET('/api/jobs/{id}/timeline', byId(id)));

@@ -33,10 +33,10 @@ export interface ResultImage {
   readonly color?: string | null | undefined;
 }
 
-/** What decides how a job is shown as it goes on. */
+/** The fields that decide how a job is shown as it goes on. */
 export type JobState = Pick<AnyJob, 'status' | 'phase' | 'attempt' | 'callback_status'>;
 export type JobTimes = Pick<AnyJob, 'created_at' | 'started_at' | 'finished_at' | 'updated_at'>;
-/** What is said of a job that waits or runs; the reason may have a code that only a newer server knows. */
+/** The fields that say what a job does or waits for; the reason may have a code that only a newer server knows. */
 export type JobDoing = Pick<AnyJob, 'status' | 'phase' | 'eta'> & { reason: { code: string; message: string } | null };
 export interface Moment {
   readonly at: string;
@@ -81,11 +81,11 @@ export interface MediumPage<Known = Media> {
 
 /** A row on which something is done with many others. */
 export type BulkItem = Pick<AnyJob, 'job_id' | 'hash'>;
-/** What can be done with many rows. */
+/** An action on many rows. */
 export interface BulkAction {
   readonly label: string;
   readonly kind?: string;
-  /** Of the question before it; `count` is how many rows. */
+  /** The title of the question before it; `count` is how many rows. */
   readonly title: (count: string) => string;
   readonly text: string;
   readonly button: string;
@@ -96,13 +96,13 @@ export interface BulkAction {
 export interface BulkState {
   readonly total: number;
   readonly done: number;
-  /** What was refused: a text for each. */
+  /** A text for each refusal. */
   readonly refused: readonly string[];
   readonly isRunning: boolean;
 }
 
 export type Navigate = (path: string) => void;
-/** What a view is made with. */
+/** The properties of a view. */
 export interface Visit {
   readonly navigate: Navigate;
   readonly query: URLSearchParams;
@@ -136,7 +136,7 @@ export interface SubmitValues {
   readonly callback_url: string;
 }
 
-/** What files get that are submitted without the form. */
+/** The options of files that are submitted without the form. */
 export interface DroppedOptions {
   readonly encrypt: boolean;
   /** Whether a video gets a cover and a preview. */
@@ -149,17 +149,17 @@ export interface DroppedFile {
   readonly file: File;
   readonly options: DroppedOptions;
   readonly state: 'waiting' | 'uploading' | 'submitted' | 'failed';
-  /** What is uploaded, 0 to 1, and bytes in a second. */
+  /** The share that is uploaded, 0 to 1, and bytes in a second. */
   readonly share: number;
   readonly rate: number;
   /** Why it failed. */
   readonly text: string;
-  /** Of the submitted job; empty before. */
+  /** The id of the submitted job; empty before. */
   readonly jobId: string;
   readonly stopping: AbortController;
 }
 
-/** What was read; null before. */
+/** The data that was read; null before. */
 export interface Loaded<Data> {
   readonly data: Data | null;
   readonly problem: unknown;

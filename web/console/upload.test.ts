@@ -32,7 +32,7 @@ class Sending extends EventTarget {
     return null;
   }
 
-  /** Of Node, which has MD5; browsers send no header with a part. */
+  /** Node, which has MD5, sends this one; browsers send no header with a part. */
   setRequestHeader(name: string): void {
     expect(name).toBe('content-md5');
   }
