@@ -17,11 +17,11 @@ export interface OptionRow {
   readonly doc: string;
 }
 
-/** What a shell completes by asking the service or the configuration file (`reelwright complete`). */
+/** The words that a shell completes by asking the service or the configuration file (`reelwright complete`). */
 export const completed = ['jobs', 'media', 'rollouts', 'servers'] as const;
 export type Completed = (typeof completed)[number];
 
-/** What a command may use; the service is only looked up when a command asks for it. */
+/** The means of a command; the service is only looked up when a command asks for it. */
 export interface Context {
   readonly args: readonly string[];
   readonly options: Options;
@@ -43,7 +43,7 @@ export interface Command {
   readonly args: string;
   readonly argsMin: number;
   readonly argsMax: number;
-  /** What its first argument is, where a shell can complete it. */
+  /** The kind of its first argument, where a shell can complete it. */
   readonly completes?: Completed;
   /** Whether help and completion leave it out. */
   readonly isHidden?: boolean;
@@ -51,7 +51,7 @@ export interface Command {
   readonly doc: string;
   /** Further lines of its help. */
   readonly more?: string;
-  /** What follows `reelwright ` in an example. */
+  /** An example, without the `reelwright ` before it. */
   readonly example: string;
   readonly options: Readonly<Record<string, OptionRow>>;
   /** The exit code, when it is not 0. */

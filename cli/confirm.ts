@@ -3,11 +3,11 @@ import type { Context } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 
 interface Question {
-  /** What a person has to type. */
+  /** The word that a person has to type. */
   readonly expected: string;
-  /** What it confirms, such as `to delete it`. */
+  /** The purpose that it confirms, such as `to delete it`. */
   readonly purpose: string;
-  /** What the refusal says, such as `nothing was deleted`. */
+  /** The text of the refusal, such as `nothing was deleted`. */
   readonly otherwise: string;
 }
 

@@ -6,7 +6,7 @@ import type { Env } from './settings.ts';
 // Colours and a bar only where a person looks. Whatever is printed may hold texts of a server, so every way out of here
 // takes from them what would steer a terminal.
 
-/** What is written to: standard output and standard error, or a test. */
+/** A stream to write to: standard output and standard error, or that of a test. */
 export interface Outlet {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -86,7 +86,7 @@ function badgeText({ colour, word }: Badge, hasColour: boolean): string {
   return hasColour ? `\u001B[${codes[colour]}m${word}\u001B[0m` : word;
 }
 
-/** What an error prints on standard error: one line for people, one JSON document for programs. */
+/** Prints an error on standard error: one line for people, one JSON document for programs. */
 export function printError(error: unknown, { isJson, stderr }: { readonly isJson: boolean; readonly stderr: Outlet }) {
   const known = error instanceof ReelwrightError ? error : null;
   const message = error instanceof Error ? error.message : String(error);

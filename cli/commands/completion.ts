@@ -6,7 +6,7 @@ import { readConfig } from '../settings.ts';
 
 // Completion: scripts for shells, made of the table of commands.
 
-/** What a script completes after a first word: second words, options, the values of options, and arguments. */
+/** The words that a script completes after a first one: second words, options, the values of options, and arguments. */
 interface Words {
   readonly words: readonly string[];
   /** By option, as it is written: `--type` and `-t`. */
@@ -106,7 +106,7 @@ function fish(commands: readonly Command[]): string {
   return ['# reelwright completion fish > ~/.config/fish/completions/reelwright.fish', ...lines].join('\n');
 }
 
-/** What is completed by asking for it, at most so many. */
+/** The most names that a completion asks for. */
 const askedMax = 50;
 
 /** `reelwright complete`, which the scripts call. */

@@ -79,7 +79,7 @@ const job: Command = {
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
-/** What a job used; null where that is not known, as of a server of an earlier version. */
+/** The usage of a job in words; null where it is not known, as with a server of an earlier version. */
 async function usageOf({ http }: Reelwright, { job_id: id }: Job): Promise<string | null> {
   const { data } = await http
     .GET('/api/jobs/{id}/timeline', { params: { path: { id } } })

@@ -19,7 +19,7 @@ const quotaNames = [
   'stored_bytes',
 ] as const satisfies readonly Exclude<keyof NonNullable<Key['quotas']>, 'when_reached'>[];
 
-/** What `--quota NAME=N` says. */
+/** Reads the quotas of `--quota NAME=N`. */
 function quotasOf(given: readonly string[]): NonNullable<Key['quotas']> {
   const quotas = given.map((text) => {
     const [name = '', limit = ''] = text.split('=', 2);

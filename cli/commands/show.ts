@@ -86,7 +86,7 @@ const isFields = (value: unknown): value is Fields =>
 /** Fields of results that say nothing a person looks for; `--json` has them. */
 const hidden = new Set(['stages', 'retry_plan', 'streaming', 'encryption']);
 
-/** What a job made, a line each: its tracks, images and warnings, by what tells them apart. */
+/** The results of a job, a line each: its tracks, images and warnings, by what tells them apart. */
 function resultLines(results: Fields): string[] {
   return Object.entries(results).flatMap(([name, value]) => {
     if (hidden.has(name) || value === null) return [];

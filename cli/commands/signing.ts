@@ -62,7 +62,7 @@ interface SignedLinks {
   readonly playback: { readonly token: string } | null;
 }
 
-/** What a service that has the console signs. @throws UsageError where it has none */
+/** Links that a service with the console signs. @throws UsageError where it has none */
 async function signedByService(context: Context, body: object): Promise<SignedLinks> {
   const { http } = await context.client();
   const { data, response } = await http.POST('/api/console/links' as never, { body } as never);

@@ -14,7 +14,7 @@ const expiryWarningMs = 14 * 86_400_000;
 
 interface Endpoint {
   readonly socket: Socket;
-  /** Of its certificate; null without TLS. */
+  /** The end of its certificate; null without TLS. */
   readonly validTo: Date | null;
 }
 

@@ -10,7 +10,7 @@ import type { Env } from '../settings.ts';
 export interface Finding {
   /** A warning names what may be as it is meant to be. */
   readonly level: 'fault' | 'warning';
-  /** What is wrong, with the variable or object that is to change. */
+  /** The fault, with the variable or object that is to change. */
   readonly fault: string;
   readonly remedy: string;
 }
@@ -40,7 +40,7 @@ export function warning(text: string, remedy: string): Finding {
   return { level: 'warning', fault: text, remedy };
 }
 
-/** What the checks share: the configuration, and connections that are opened when one asks for them. */
+/** The ground that the checks share: the configuration, and connections that are opened when one asks for them. */
 export class Ground {
   readonly env: Env;
   readonly loaded: LoadedConfig;
@@ -69,7 +69,7 @@ export class Ground {
     return (this.#database ??= openDatabase(databaseUrl.url, { maxConnections: 2 }));
   }
 
-  /** What the `kubernetes` executor is configured with. */
+  /** The configuration of the `kubernetes` executor. */
   get kubernetes(): NonNullable<Config['kubernetes']> {
     const { kubernetes } = this.config;
     if (kubernetes === null) throw new TypeError('the executor is not kubernetes');

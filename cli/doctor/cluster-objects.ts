@@ -36,7 +36,7 @@ const pools: Check = {
   },
 };
 
-/** What the scheduler asks: the labels of the pool, the taints that it does not tolerate, and what its pods ask for. */
+/** Checks what the scheduler asks: the pool's labels, the taints that it does not tolerate, and its pods' requests. */
 function placeFindings({ metadata, spec }: Pool, allNodes: readonly Node[]): Finding[] {
   const name = metadata?.name ?? '';
   if (spec.concurrency === 0) return [];

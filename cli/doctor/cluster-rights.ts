@@ -6,7 +6,7 @@ export interface RequiredRight {
   /** With its subresource after a slash. */
   readonly resource: string;
   readonly verb: string;
-  /** Of one object. */
+  /** The name of the one object that the right is for. */
   readonly name?: string;
 }
 

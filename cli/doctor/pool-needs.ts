@@ -27,7 +27,7 @@ function numberOf(quantity: string | number): number {
   return Number(number) * (suffixes[suffix] ?? 1);
 }
 
-/** What a pod of a pool asks for: its steps follow one another, and a limit without a request is one. */
+/** The requests of a pod of a pool: its steps follow one another, and a limit without a request is one. */
 export function requestsOf({ resources, scratch }: Pick<RunnerPoolSpec, 'resources' | 'scratch'>): Amounts {
   const storage = scratch?.request === undefined ? {} : { 'ephemeral-storage': scratch.request };
   return { ...resources?.limits, ...storage, ...resources?.requests };

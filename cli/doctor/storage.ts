@@ -11,7 +11,7 @@ import { connectionFault } from './connection-faults.ts';
 // which is deleted at once.
 
 interface Place {
-  /** What its variables begin with. */
+  /** The beginning of the names of its variables. */
   readonly prefix: string;
   readonly bucket: string;
 }
