@@ -37,7 +37,7 @@ export class ReelwrightError extends Error {
     this.retryAfterSec = retryAfterSec;
   }
 
-  /** What to do about it. */
+  /** The advice: what to do about it. */
   get advice(): string {
     return advice[this.code] ?? 'Look up the trace id in the log of the service.';
   }
@@ -62,7 +62,7 @@ export class JobEndedError extends ReelwrightError {
   }
 }
 
-/** What to do, by code: of requests, of jobs, and of this client. */
+/** Advice by code: of requests, of jobs, and of this client. */
 export const advice: Readonly<Record<string, string>> = {
   invalid_json: 'Send valid JSON.',
   invalid_request: 'Correct the fields that `errors` lists.',

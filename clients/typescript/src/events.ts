@@ -6,7 +6,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** What a stream has: events, and signs of life between them. */
+/** An item of a stream: an event, or a sign of life between two. */
 export type StreamItem = ServerEvent | 'alive';
 
 /** The most characters of one event: a job is far smaller. */

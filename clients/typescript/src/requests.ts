@@ -10,14 +10,14 @@ export interface SubmitOptions {
   readonly priority?: number;
   /** The RunnerPool that the job runs in; by default the one that the profile names, else by size. */
   readonly pool?: string;
-  /** What people call the media, at most 256 characters. */
+  /** The name of the media for people, at most 256 characters. */
   readonly title?: string;
   /** Strings of your own that the job and the media have, at most 20 and 4 kB. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** What became of one submission of a batch. */
+/** The outcome of one submission of a batch. */
 export type BatchOutcome<Type extends JobType = JobType> =
   { readonly job: SubmittedJob<Type>; readonly error: null } | { readonly job: null; readonly error: ReelwrightError };
 

@@ -15,9 +15,9 @@ export async function playbackToken(hash: string, keyTokenSecret: string, expiry
   return `${payload}.${base64url(await hmac(encoder.encode(keyTokenSecret), payload))}`;
 }
 
-/** What else the address of the player page says. */
+/** Further fields of the address of the player page. */
 export interface PlayerUrlOptions {
-  /** Of a signed stream. */
+  /** The ticket of a signed stream. */
   readonly ticket?: string;
   /** Shown in place of the hash. Whoever has the address can read it. */
   readonly title?: string;
@@ -74,7 +74,7 @@ export interface ThumbQuery {
   /** 1–4: multiplies `w` and `h`. */
   readonly dpr?: number;
   readonly fit?: 'cover' | 'contain' | 'inside';
-  /** What `fit: 'cover'` keeps. */
+  /** The part of the image that `fit: 'cover'` keeps. */
   readonly gravity?: ThumbGravity;
   /** Degrees clockwise. */
   readonly rotate?: 0 | 90 | 180 | 270;
@@ -173,7 +173,7 @@ async function derivedThumbSecret(keyTokenSecret: string): Promise<string> {
 type Headers = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 interface ReceivedWebhook {
-  /** Of the request: `Headers`, or an object with names in lower case, as Node has it. */
+  /** The headers of the request: `Headers`, or an object with names in lower case, as Node has it. */
   readonly headers: Headers;
   /** The body as it came, before any parsing. */
   readonly body: string | Uint8Array<ArrayBuffer>;

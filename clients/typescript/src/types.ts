@@ -12,7 +12,7 @@ export type JobStatus = Schemas['Job']['status'];
 /** A job of a list: its `results` are there with `include: 'results'` alone. */
 export type ListedJob = Schemas['ListedJob'];
 
-/** What a completed job of a type made. */
+/** The results of a completed job of a type. */
 export type Results<Type extends JobType = JobType> = NonNullable<Job<Type>['results']>;
 
 /** The results of a job that has completed: of a `video:full`, the stream is among them. */
@@ -27,7 +27,7 @@ export type CompletedJob<Type extends JobType = JobType> = Job<Type> & {
   readonly results: CompleteResults<Type>;
 };
 
-/** What is submitted; `type` decides what `options` may have. */
+/** A submission; `type` decides what `options` may have. */
 export type Submission<Type extends JobType = JobType> = Extract<Schemas['CreateJobRequest'], { type: Type }>;
 
 /** The answer to a submission: a new job, or the equal one that exists. */

@@ -21,7 +21,7 @@ const none: Record<string, string> = { 'retry-after': '0' };
 
 const pathOf = ({ url }: Request) => url.replace('http://service.test', '');
 
-/** What `uploadFile` has of a service that answers so, and the paths that it was asked for. */
+/** The access of `uploadFile` to a service that answers so, and the paths that it was asked for. */
 function accessOf(answer: (path: string) => Response | Promise<Response>, putPart: Fetch) {
   const asked: string[] = [];
   const puts: string[] = [];

@@ -136,8 +136,8 @@ async function putPart(
 }
 
 /**
- * What a storage server needs to refuse a part whose client died in the middle; some take its beginning for the whole.
- * Empty in browsers, which have no MD5.
+ * The header by which a storage server refuses a part whose client died in the middle; some take its beginning for the
+ * whole. Empty in browsers, which have no MD5.
  */
 async function digestHeaders(bytes: Blob): Promise<Record<string, string>> {
   const crypto = globalThis.process?.getBuiltinModule?.('node:crypto');

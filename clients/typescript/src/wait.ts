@@ -37,7 +37,7 @@ const isFinal = ({ status }: Pick<Job, 'status'>) => status !== 'queued' && stat
 /** The longest time that a timer can have, about 25 days; a longer one would be over at once. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** What is known of a job while it is followed. */
+/** The state of a job while it is followed. */
 class Watch {
   job: Job | null = null;
   lastEventId = '';
