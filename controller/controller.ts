@@ -107,7 +107,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
   ];
 }
 
-/** Of uploads and imports; none without a bucket that may be written. */
+/** The components of uploads and imports; none without a bucket that may be written. */
 function bringInComponents(dependencies: ControllerDependencies): Component[] {
   const { config, uploads: bucket, uploadRows, importRows, log } = dependencies;
   if (bucket === null) return [];

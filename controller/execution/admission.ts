@@ -132,8 +132,8 @@ export function admissionPastQueueTask(dependencies: AdmissionDependencies): Per
 }
 
 /**
- * What became of a ticket: its attempt has begun; the executor will claim it itself; it has ended or is claimed already;
- * or the ticket of an attempt that could not be started.
+ * The outcome of a ticket: its attempt has begun; the executor will claim it itself; it has ended or is claimed
+ * already; or the ticket of an attempt that could not be started.
  */
 type Outcome = 'begun' | 'left' | 'gone' | Ticket;
 

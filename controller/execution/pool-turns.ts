@@ -35,7 +35,7 @@ export interface SlotHolders {
 
 const oneSlotEach: SlotHolders = { heldBy: () => undefined, isOwed: () => false, resume: () => false };
 
-/** What is remembered of a pool. */
+/** The remembered state of a pool. */
 interface Pool {
   turns: Turns;
   waiting: readonly QueuedKey[];
@@ -181,7 +181,7 @@ export class PoolTurns {
     }
   }
 
-  /** What an attempt took, if it has run since it was seen. */
+  /** The seconds that an attempt took, if it has run since it was seen. */
   #secondsAt({ id, seconds, seenAtMs }: Running, nowMs: number): number {
     return seconds + (Math.max(0, nowMs - seenAtMs) / 1_000) * (this.holders.heldBy(id)?.slots ?? 1);
   }

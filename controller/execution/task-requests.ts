@@ -6,7 +6,7 @@ import { bodyOf, isToken, reportSecretOf, tokenOf } from './reports.ts';
 // Runners of batches ask for their tasks: `POST /batches/<batch id>/tasks` (domain/work/batch-tasks.ts). A token is
 // valid for one batch.
 
-/** What a runner is answered: a task, none for now, or that it must end. */
+/** An answer to a runner: a task, none for now, or that it must end. */
 export type TaskAnswer = { readonly task: Task } | 'wait' | 'end';
 
 /** Hands out the tasks of batches. @throws an error of the database or the storage: the runner asks again */

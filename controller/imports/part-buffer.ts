@@ -22,7 +22,7 @@ export class PartBuffer {
     return this.#length;
   }
 
-  /** What is in it; valid until the next `fill`. */
+  /** The content; valid until the next `fill`. */
   content(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }

@@ -25,13 +25,13 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** What is in the bucket, and what has to be known to go on. */
+/** The parts in the bucket, and what has to be known to go on. */
 interface Progress {
   readonly of: Multipart;
   /** In order, each of `partSizeBytes` while more follow. */
   readonly parts: StoredPart[];
   readonly sizeBytes: number | null;
-  /** Of all bytes so far; null where an earlier attempt stored some. */
+  /** The digest of all bytes so far; null where an earlier attempt stored some. */
   readonly digest: Hash | null;
 }
 
@@ -68,7 +68,7 @@ export async function transfer(
   await conclude(row, dependencies, { bytes, measured: progress.digest?.digest('hex') ?? null, signal });
 }
 
-/** What an earlier attempt stored. */
+/** The parts that an earlier attempt stored. */
 async function storedParts(
   { source: key, multipartId: id }: Import,
   { bucket }: TransferDependencies,

@@ -31,7 +31,7 @@ const attemptTimeoutMs = 10_000;
 const pollEveryMs = 500;
 /** How many hosts are looked at in one round; the next one goes on from there. */
 const hostsAtOnce = 1_000;
-/** Of how many attempts a sender learns at its start which hosts answer. */
+/** The number of attempts from which a sender learns at its start which hosts answer. */
 const lastAttemptsMax = 10_000;
 /** After this time another sender takes an event that was not recorded: twice the time of an attempt. */
 const reservedMs = 20_000;
