@@ -42,7 +42,7 @@ export interface BatchableJob {
 /** A job that is claimed for a batch. */
 export type BatchedJob = Pick<Job, 'id' | 'attempt'> & { readonly owner: string };
 
-/** What is asked of the rows of jobs that share a runner. */
+/** Reads the rows of jobs that share a runner. */
 export class BatchRows {
   protected readonly database: Database;
 

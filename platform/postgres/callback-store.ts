@@ -24,7 +24,7 @@ export interface Callback {
   readonly createdAt: Date;
   /** The bytes that each attempt sends. */
   readonly body: string;
-  /** Of all deliveries, the oldest first; at most the latest 100. */
+  /** The attempts of all deliveries, the oldest first; at most the latest 100. */
   readonly attempts: readonly CallbackAttempt[];
 }
 

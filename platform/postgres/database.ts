@@ -18,7 +18,7 @@ export interface Database {
 }
 
 interface DatabaseOptions {
-  /** Of this process; 10 by default. */
+  /** The most connections of this process; 10 by default. */
   readonly maxConnections?: number;
   /** 10 s by default. */
   readonly statementTimeoutMs?: number;

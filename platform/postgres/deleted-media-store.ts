@@ -16,7 +16,7 @@ const changed = `
 const isDeleted = `
   select exists (select from media_deletions where hash = $1 and lifted_at is null) as is_deleted`;
 
-/** What delivery asks about deletions; it writes nothing. */
+/** Answers what delivery asks about deletions; it writes nothing. */
 export class DeletedMediaStore {
   readonly #database: Database;
 

@@ -4,7 +4,7 @@ import { unitKindRow } from '#domain/work/unit.ts';
 import type { Database } from './database.ts';
 
 const typesWithChunks = jobTypeNames.filter((type) => unitKindRow(jobTypeRow(type).firstUnit).follows.length > 0);
-/** Of one hash and unfinished; of more, nothing is deleted for now. */
+/** The most unfinished jobs of one hash: while there are more, nothing of it is deleted. */
 export const unfinishedMax = 1_000;
 /** Far less than the server leaves to an idle transaction, and far more than a look at the bucket takes. */
 const heldMsMax = 20_000;
@@ -52,7 +52,7 @@ interface JobOfHash {
   readonly hash: string;
 }
 
-/** What the rows of locked hashes say: no stream of them becomes public and no hold begins meanwhile. */
+/** The rows of a locked hash: no stream of it becomes public and no hold begins meanwhile. */
 export class LockedHash {
   readonly #client: PoolClient;
   readonly #lockedAtMs = performance.now();

@@ -38,7 +38,7 @@ const forget = `
   delete from descriptions using media_deletions
   where media_deletions.id = $2 and descriptions.hash = $1 and said_at <= requested_at`;
 
-/** What a submission says of the media of a job, which it made or which is equal to it. */
+/** The description that a submission gives the media of a job, which it made or which is equal to it. */
 export interface SaidByJob {
   readonly jobId: string;
   readonly isNew: boolean;

@@ -13,7 +13,7 @@ export interface DueRows {
   readonly where: string;
   /** From when on a row is due, but for the delay of the kind: the column or expression of that index. */
   readonly dueAt: string;
-  /** What a claim sets for so long, as an interval, so that no other claim gets the row; absent: see the claim. */
+  /** The column that a claim moves by an interval, so that no other claim gets the row; absent: see the claim. */
   readonly hold?: { readonly column: string; readonly for: string };
   /** Also until this column's time a row is not claimed. */
   readonly heldUntil?: string;

@@ -119,7 +119,7 @@ const countOf = (kind: DueKind, index: number) => {
 };
 const count = dueKinds.map(countOf).join(' union all ');
 
-/** What all kinds of due work have in common. */
+/** Questions that all kinds of due work have in common. */
 export class DueWorkStore {
   readonly #database: Pick<Database, 'pool'>;
 

@@ -12,12 +12,12 @@ import { toJson } from './job-row.ts';
 // The same statement adds what the attempt used to the job's own sums, from which the usage of a day is counted
 // (migration 0210): a sum grows exactly once for each attempt, since the statement changes the row of the current one.
 
-/** What is recorded of an attempt beside its times. */
+/** The record of an attempt's end beside its times. */
 export interface EndOfAttempt {
   readonly result: EndResult;
-  /** Of the error. */
+  /** The code of the error. */
   readonly code?: string | undefined;
-  /** What it ran; by default it is not known. */
+  /** The units that it ran; by default they are not known. */
   readonly units?: readonly UnitRun[] | undefined;
 }
 
@@ -66,7 +66,7 @@ function podMs(first: number): string {
         else greatest(0, extract(epoch from statement_timestamp() - claimed_at) * 1000)::bigint end) else 0 end`;
 }
 
-/** What all attempts of a job took, as `UsedTimes`. */
+/** The times of all attempts of a job, as `UsedTimes`. */
 export const usedColumn = `json_build_object('fetchMs', used_fetch_ms, 'processMs', used_process_ms,
   'publishMs', used_publish_ms, 'podMs', used_pod_ms, 'wastedMs', used_wasted_ms) as used`;
 

@@ -19,7 +19,7 @@ interface ImportPage {
   readonly keyId?: string | null;
 }
 
-/** What an import that has ended stored, and is to be removed. */
+/** The stored file of an ended import, which is to be removed. */
 export type EndedImport = Pick<Import, 'id' | 'source' | 'multipartId' | 'errorCode'>;
 
 /** The right of one attempt to an import. */
@@ -33,7 +33,7 @@ export interface ImportLease {
 /** An import that an attempt has taken. `isLate`: by the clock of the database its time had passed. */
 export type ClaimedImport = Import & ImportLease & { readonly isLate: boolean };
 
-/** What the first answer of a server says of a file. */
+/** The facts of a file in the first answer of its server. */
 export interface FoundFile extends Pick<Import, 'sizeBytes' | 'contentType' | 'validator'> {
   readonly multipartId: string;
   /** From the first answer on. */

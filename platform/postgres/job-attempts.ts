@@ -32,7 +32,7 @@ export interface Lease extends CurrentAttempt {
 /** `lost`: another attempt has begun or the job ended otherwise. */
 export type LeaseState = 'held' | 'lost' | 'cancelled';
 
-/** What an attempt that runs reports. */
+/** A report of an attempt that runs. */
 export interface AttemptReport extends CurrentAttempt {
   readonly phase: JobPhase;
   /** Percent. */
@@ -48,9 +48,9 @@ export interface NextAttempt extends CurrentAttempt {
    */
   readonly countsAsDisruption?: boolean;
   readonly delayMs: number;
-  /** Of the error that the attempt failed by. */
+  /** The code of the error that the attempt failed by. */
   readonly code?: JobErrorCode | undefined;
-  /** What the attempt ran. */
+  /** The units that the attempt ran. */
   readonly units?: readonly UnitRun[];
 }
 
@@ -154,7 +154,7 @@ export class AttemptStore extends BatchRows {
     return leaseStateOf(rows[0]);
   }
 
-  /** What `renewLease` would return; writes nothing, so a cancellation can be looked for often. */
+  /** Returns what `renewLease` would; writes nothing, so a cancellation can be looked for often. */
   async leaseState({ jobId, attempt, owner }: Omit<Lease, 'leaseMs'>): Promise<LeaseState> {
     const parameters = [jobId, attempt, owner, statusesBefore('completed')];
     const { rows } = await this.database.pool.query<LeaseRow>(lease, parameters);
@@ -192,7 +192,7 @@ export class AttemptStore extends BatchRows {
     await this.database.pool.query(keepRuns, [jobId, attempt, toJson(runs)]);
   }
 
-  /** What was kept of an attempt. */
+  /** The kept runs of an attempt's units. */
   async keptRuns({ jobId, attempt }: CurrentAttempt): Promise<UnitRun[]> {
     const { rows } = await this.database.pool.query<{ run: UnitRun }>(keptRuns, [jobId, attempt]);
     return rows.map(({ run }) => run);

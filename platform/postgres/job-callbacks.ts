@@ -1,7 +1,7 @@
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
 
-/** What became of a further receiver: a job that has ended by then sends it nothing. */
+/** The outcome of a further receiver: a job that has ended by then sends it nothing. */
 export type CallbackAdded = 'added' | 'too_many' | 'ended';
 
 /** Receivers of one job beside its first; each gets an event of its own. */

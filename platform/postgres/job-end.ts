@@ -21,7 +21,7 @@ export interface FinalState extends CurrentAttempt {
   /** The objects that the results name, and what made them; null where there are none, or it is not known. */
   readonly made?: { readonly objects: number; readonly bytes: number; readonly toolVersion?: string | null } | null;
   readonly error: JobError | null;
-  /** What the attempt ran; by default it is not known. */
+  /** The units that the attempt ran; by default they are not known. */
   readonly units?: readonly UnitRun[] | undefined;
   /** Percent; by default what the type shows when completed, or what the job had reached. Never lowers it. */
   readonly progress?: number;
@@ -38,7 +38,7 @@ export interface FinalState extends CurrentAttempt {
   readonly beforeCommit?: (locked: LockedJob) => Promise<void>;
 }
 
-/** What `FinalState.beforeCommit` knows. */
+/** The facts that `FinalState.beforeCommit` gets. */
 export interface LockedJob {
   /**
    * Whether a stream of the same hash is played that this job's must not replace: one of a later intent, or another

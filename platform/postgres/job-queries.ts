@@ -23,7 +23,7 @@ export interface WatchedJob {
   readonly hasResults: boolean;
 }
 
-/** What the API reads of jobs that clients follow. Without `hasResults`, `results` is null. */
+/** Reads the jobs that clients of the API follow. Without `hasResults`, `results` is null. */
 export class JobQueries {
   readonly #database: Database;
 

@@ -128,7 +128,7 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
 /** The columns of a `TicketRow`. */
 export const ticketColumns = 'jobs.id, attempt, queue, pool, priority, key_id, trace';
 
-/** What a ticket is made of. */
+/** The columns that a ticket is made of. */
 export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'pool' | 'priority' | 'key_id' | 'trace'>;
 
 /** The ticket of a row's current attempt. */

@@ -35,7 +35,7 @@ export type { NewJob } from './job-row.ts';
 /** A job that an owner holds. */
 type ClaimedRow = Pick<Job, 'id' | 'type' | 'queue' | 'pool' | 'priority' | 'attempt' | 'progress'>;
 
-/** What callers see of a job, and what its attempts took that have ended. */
+/** A job as callers see it, with the times of its ended attempts. */
 export type FoundJob = ShownJob & { readonly used: UsedTimes };
 
 const find = `select ${jobColumns} from jobs where id = $1`;
@@ -100,7 +100,7 @@ export class JobStore extends AttemptStore {
     return rows[0] === undefined ? null : jobOfRow(rows[0]);
   }
 
-  /** What callers see of the job; null when there is none, also for an id that is no UUID. */
+  /** Finds the job as callers see it; null when there is none, also for an id that is no UUID. */
   async findShown(id: string): Promise<FoundJob | null> {
     if (!isUuid(id)) return null;
     const { rows } = await this.database.pool.query<JobRow & Pick<FoundJob, 'used'>>(findShown, [id]);
@@ -180,7 +180,7 @@ export class JobStore extends AttemptStore {
     return { default: secondsOf('default'), 'video:large': secondsOf('video:large') };
   }
 
-  /** What work came to on this day so far, by type. */
+  /** The usage of this day so far, by type. */
   usageOfToday(): Promise<UsageRow[]> {
     return usageOfToday(this.database);
   }

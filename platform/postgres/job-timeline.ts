@@ -18,7 +18,7 @@ export interface TimelineAttempt extends AttemptWork {
   readonly code: JobErrorCode | null;
 }
 
-/** What happened to a job, as far as it is known. */
+/** The history of a job, as far as it is known. */
 export interface JobTimeline {
   readonly id: string;
   readonly pool: string;
@@ -29,7 +29,7 @@ export interface JobTimeline {
   /** Those that were claimed, in their order; of many the newest. */
   readonly attempts: readonly TimelineAttempt[];
   readonly sourceBytes: number | null;
-  /** Of the objects that the results name. */
+  /** The bytes of the objects that the results name. */
   readonly resultBytes: number | null;
 }
 

@@ -11,7 +11,7 @@ interface WaitingRow {
   readonly not_before: Date | null;
   readonly is_outage: boolean;
   readonly is_deleting: boolean;
-  /** Of its key. At most `2 * countMax + 2`; null where nothing was counted. */
+  /** How many jobs of its key are ahead of it, at most `2 * countMax + 2`; null where nothing was counted. */
   readonly ahead: number | null;
   /** At most `countMax + 1`. */
   readonly running: number;

@@ -19,7 +19,7 @@ export interface NewKey extends ApiKey {
   readonly expiresAt: Date | null;
 }
 
-/** What became of the keys of a file, by their names. */
+/** The outcome of the keys of a file, by their names. */
 interface AppliedKeys {
   /** Another key, which was made by the API, has the name or the secret. */
   readonly refused: readonly string[];

@@ -57,7 +57,7 @@ export interface MediaChange extends DescriptionChange {
   readonly expiresAt?: Date | null;
   readonly legalHold?: boolean;
   readonly playback?: PlaybackMode;
-  /** Of a media that becomes signed; null: no event is sent. */
+  /** The purge of a media that becomes signed; null: no event is sent. */
   readonly purge?: Purge | null;
 }
 
@@ -148,7 +148,7 @@ const makeCurrent = `
     else (select intent_of(intent, created_at) from jobs where id = $2) end
   where id = $1`;
 
-/** What is known of media: their own rows, and what their jobs made. */
+/** Reads and writes media: their own rows, and what their jobs made. */
 export class MediaStore {
   readonly #database: Database;
 

@@ -90,7 +90,7 @@ function migrateUnderLock(pool: Pool, options: MigrateOptions): Promise<boolean>
 
 /** How a database differs from what this program migrates it to. */
 export interface MigrationState {
-  /** Of this program, and not applied. */
+  /** Migrations of this program that are not applied. */
   readonly missing: readonly string[];
   /** Applied by a newer program. */
   readonly unknown: readonly string[];

@@ -4,7 +4,7 @@ import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
 import { readList } from './list-database.ts';
 
-/** What the service did in the last day, and what it has. Counts stop at their maximum. */
+/** The work of the last day, and what the service has. Counts stop at their maximum. */
 export interface Overview {
   /** Jobs that were submitted in the last day, by their status now. */
   readonly jobs: Readonly<Record<JobStatus, number>>;
@@ -13,7 +13,7 @@ export interface Overview {
   /** Seconds of the streams that jobs among them made. */
   readonly madeSec: number;
   readonly media: number;
-  /** Of the largest of these media. */
+  /** The bytes of the largest of these media. */
   readonly mediaBytes: number;
 }
 

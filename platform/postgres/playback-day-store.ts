@@ -2,24 +2,24 @@ import { estimateSessions } from '#domain/playback/session-sketch.ts';
 import { medianThroughputKbps } from '#domain/playback/throughput-counts.ts';
 import type { Database } from './database.ts';
 
-/** What one server has counted of a media since it wrote last. */
+/** The counts of one server for a media since it wrote last. */
 export interface AddedPlayback {
   readonly hash: string;
   readonly requests: number;
   readonly starved: number;
-  /** Of a sketch of its sessions (domain/playback/session-sketch.ts). */
+  /** The bits of a sketch of its sessions (domain/playback/session-sketch.ts). */
   readonly sessionBits: string;
   /** By range (domain/playback/throughput-counts.ts). */
   readonly throughputs: readonly number[];
 }
 
-/** What players said of a media on one day. */
+/** The figures that players gave of a media on one day. */
 export interface PlaybackDay {
   /** UTC, `2026-11-27`. */
   readonly day: string;
   /** Answered requests of players that say how they are. */
   readonly requests: number;
-  /** Of these, after the buffer ran empty. */
+  /** How many of these came after the buffer ran empty. */
   readonly starved: number;
   /** An estimate. */
   readonly sessions: number;

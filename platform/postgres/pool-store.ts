@@ -4,7 +4,7 @@ import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import { toJson } from './job-row.ts';
 
-/** What brings a RunnerPool back in a rebuilt cluster: all of one that was made by hand, the size of a scaled one. */
+/** The copy of a RunnerPool for a rebuilt cluster: all of one that was made by hand, the size of a scaled one. */
 export interface ClusterPool {
   readonly name: string;
   readonly spec: RunnerPoolSpec;
@@ -14,7 +14,7 @@ export interface ClusterPool {
 export interface WaitingJobs {
   readonly pool: string | null;
   readonly queue: QueueName;
-  /** Of jobs without a pool, 0: they are counted by their tickets. */
+  /** The number of jobs; 0 for those without a pool, which are counted by their tickets. */
   readonly pending: number;
   readonly retry: number;
   /** The age of the oldest one, reruns of rollouts aside. */
@@ -40,9 +40,9 @@ const waitingJobs = `
     order by created_at limit 1
   ) as oldest`;
 
-/** What is kept of the RunnerPools of the cluster. */
+/** The copy of the RunnerPools of the cluster. */
 export interface PoolCopy {
-  /** What people made or scaled. */
+  /** The pools that people made or scaled. */
   readonly pools: readonly ClusterPool[];
   /** The names of all. */
   readonly known: readonly string[];

@@ -59,7 +59,7 @@ function isAway(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code ?? '') || /timeout|terminated/i.test(message);
 }
 
-/** What of `DATABASE_URL` the server refuses, by SQLSTATE classes 28 and 3D; null for any other error. */
+/** The part of `DATABASE_URL` that the server refuses, by SQLSTATE classes 28 and 3D; null for any other error. */
 export function refusedPartOf(error: unknown): 'credentials' | 'database' | null {
   if (!(error instanceof DatabaseError)) return null;
   if (error.code?.startsWith('28') === true) return 'credentials';

@@ -69,7 +69,7 @@ const deletePlaybackDays = `
     where day < ((now() - $1 * interval '1 millisecond') at time zone 'UTC')::date order by day limit $2
   )`;
 
-/** What is older than the retention times; the times are the database's. */
+/** Finds and deletes what is older than the retention times, by the clock of the database. */
 export class RetentionStore {
   readonly #database: Database;
 

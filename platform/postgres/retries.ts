@@ -5,7 +5,7 @@ import type { Database } from './database.ts';
 import { jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
 import { insertOrHold, lockQuotas } from './quotas.ts';
 
-/** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
+/** The outcome of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
 export type RetriesCreated =
   | { readonly outcome: 'created'; readonly jobs: Job[] }
   | { readonly outcome: 'not_found' | 'not_failed' | 'retry_exists' }

@@ -37,18 +37,18 @@ export interface ItemMove {
   readonly from: ItemStatus;
   readonly to: ItemStatus;
   readonly reason?: string;
-  /** Of the new stream. */
+  /** The bytes of the new stream. */
   readonly bytes?: number | null;
   readonly score?: StreamScore | null;
-  /** What its job took. */
+  /** The time that its job took. */
   readonly seconds?: number;
 }
 
-/** What is true of a media when its rerun is about to be made, or undone. */
+/** The state of a media when its rerun is about to be made, or undone. */
 export interface MediaNow {
   readonly legalHold: boolean;
   readonly isDeleted: boolean;
-  /** Of the stream that is played; null without one. */
+  /** The job of the stream that is played; null without one. */
   readonly streamJobId: string | null;
   readonly streamRev: string | null;
   /** Whether a job that makes a stream was submitted and has not ended; a rerun was not. */
@@ -231,13 +231,13 @@ export class RolloutItemStore {
     return rows[0]?.seconds ?? 0;
   }
 
-  /** What is true of a media now. */
+  /** Reads the present state of a media. */
   async mediaNow(hash: string): Promise<MediaNow> {
     const { rows } = await this.#database.pool.query<MediaNow>(mediaNow, [hash, streamTypes]);
     return rows[0] as MediaNow;
   }
 
-  /** What a job made: its bytes where they are known, and its results. */
+  /** Reads the output of a job: its bytes where they are known, and its results. */
   async made(jobId: string): Promise<{ readonly bytes: number | null; readonly results: JobResults | null } | null> {
     const { rows } = await this.#database.pool.query<{ bytes: number | null; results: JobResults | null }>(sizeOf, [
       jobId,

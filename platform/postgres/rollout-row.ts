@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { itemStatuses, type Rollout, type RolloutCounts, type RolloutSpec } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 
-/** What a job takes, in SQL: slots of its pool, or of the pool of its queue. */
+/** The pool whose slots a job takes, in SQL: its own, or that of its queue. */
 export const slotsOf = `coalesce(jobs.pool, case jobs.queue ${Object.entries(poolOfQueue)
   .map(([queue, pool]) => `when '${queue}' then '${pool}'`)
   .join(' ')} end)`;
@@ -43,7 +43,7 @@ export const rolloutColumns = `
 /** A row as the driver gives it: it has the names of `Rollout`. */
 export type RolloutRow = Rollout;
 
-/** What a transaction about a rollout reads first; the row is locked. */
+/** The row that a transaction about a rollout reads first, and locks. */
 export interface LockedRollout extends Pick<Rollout, 'id' | 'status' | 'isPaused' | 'isPlanned' | 'skipped'> {
   readonly spec: RolloutSpec;
   readonly profile: unknown;

@@ -91,7 +91,7 @@ export class SessionStore {
     }));
   }
 
-  /** Of a key that was revoked meanwhile it is found by nobody. */
+  /** Inserts a session; nobody finds one of a key that was revoked meanwhile. */
   async insert({ sha256, keyId, rights }: NewSession): Promise<SessionTimes> {
     const { rows } = await this.#database.pool.query<SessionTimes>(sql.insert, [sha256, keyId, rights]);
     return rows[0] as SessionTimes;

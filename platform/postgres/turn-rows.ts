@@ -17,14 +17,14 @@ export interface QueuedKey extends WaitingKey {
   readonly ticket: Ticket;
 }
 
-/** What the row says of an attempt that has ended; null: nothing. */
+/** The times that the row has of an attempt that has ended; null: it has none. */
 interface EndedAttempt extends Pick<CountedAttempt, 'id' | 'attempt'> {
   readonly seconds: number | null;
   /** Processor seconds. */
   readonly measured: number | null;
 }
 
-/** What a pool looks like for turns. */
+/** The state of a pool from which turns are taken. */
 export interface PoolLook {
   readonly waiting: readonly QueuedKey[];
   /** The attempts that the owner has, in every pool, with the time since their claims; null: it is suspended. */
@@ -48,7 +48,7 @@ export const poolOf = (table: string) => `coalesce(${table}.pool, replace(${tabl
 export const keyOf = (table: string) => `coalesce(${table}.key_id, '')`;
 const [poolOfRow, keyOfRow] = [poolOf('jobs'), keyOf('jobs')];
 
-/** What may begin now. */
+/** The condition of jobs that may begin now. */
 const mayBegin = `status in ('queued', 'processing') and lease_owner is null
   and coalesce(not_before, now()) <= now()
   and hash not in (select hash from media_deletions where lifted_at is null and finished_at is null)`;

@@ -10,7 +10,7 @@ export type NewUpload = Pick<
 > &
   Partial<Pick<Upload, 'title'>>;
 
-/** What an upload that has ended stored, and is to be removed. */
+/** The stored file of an ended upload, which is to be removed. */
 export type EndedUpload = Pick<Upload, 'id' | 'source'>;
 
 const columns = [

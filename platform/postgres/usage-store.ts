@@ -2,11 +2,11 @@ import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts
 import type { Database } from './database.ts';
 import { readList } from './list-database.ts';
 
-/** What usage is told apart by. */
+/** The dimensions by which usage is told apart. */
 export const usageDimensions = ['day', 'key', 'type', 'profile', 'codec'] as const;
 export type UsageDimension = (typeof usageDimensions)[number];
 
-/** What attempts took, in milliseconds: processor time of each step, time of pods, and of these what was for nothing. */
+/** Times of attempts in milliseconds: processor time of each step, and of pods, with the part that was for nothing. */
 export interface UsedTimes {
   readonly fetchMs: number;
   readonly processMs: number;
@@ -15,7 +15,7 @@ export interface UsedTimes {
   readonly wastedMs: number;
 }
 
-/** What work came to; times in milliseconds. */
+/** The sums of work; times in milliseconds. */
 interface UsageSums extends UsedTimes {
   /** Jobs that ended, however. */
   readonly jobs: number;
@@ -48,7 +48,7 @@ interface UsageQuestion {
   readonly from: string;
   readonly to: string;
   readonly by: readonly UsageDimension[];
-  /** Of this API key alone; null: of all. */
+  /** The only API key whose usage is read; null: all. */
   readonly keyId: string | null;
   readonly limit: number;
 }

@@ -49,7 +49,7 @@ interface TakeOptions {
   readonly now?: Date | null;
 }
 
-/** What one attempt to deliver an event came to. */
+/** The result of one attempt to deliver an event. */
 export interface WebhookAttempt {
   readonly eventId: string;
   readonly delivery: number;
