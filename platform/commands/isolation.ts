@@ -57,7 +57,7 @@ export function memoryLimit(bytes: number): Isolation {
   return ['prlimit', `--data=${bytes}`, '--core=0', '--'];
 }
 
-/** What util-linux before 2.40 says of a command that was killed, since it cannot end itself by SIGKILL; it exits 1. */
+/** The message of util-linux before 2.40 for a killed command, since it cannot end itself by SIGKILL; it exits 1. */
 const saidOfKilled = 'unshare: sigprocmask unblock failed';
 
 /**

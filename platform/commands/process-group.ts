@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** What a program may take to end by itself after SIGTERM. */
+/** How long a program may take to end by itself after SIGTERM. */
 const killDelayMsDefault = 3000;
-/** What is left in a pipe that a process outside the group holds open is given up after this long. */
+/** How long a pipe is read that a process outside the group holds open; the rest is given up. */
 const drainMs = 1000;
 
 /**

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 
-/** Of the kernel's clock ticks, in which /proc counts processor time. */
+/** The kernel's clock ticks in a second, in which /proc counts processor time. */
 const ticksPerSecond = 100;
 
 export interface ProcessorTime {
-  /** Of the process alone, its threads together, in steps of 10 ms. */
+  /** The time of the process alone, its threads together, in steps of 10 ms. */
   readonly ownMs: number;
-  /** Of its children that have ended, and of theirs. */
+  /** The time of its children that have ended, and of theirs. */
   readonly endedMs: number;
 }
 

@@ -12,7 +12,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** After it the command is stopped, and the outcome says `timedOut`. */
   readonly timeoutMs: number;
-  /** What a stopped command may take to end by itself before it is killed, 3 s by default. */
+  /** How long a stopped command may take to end by itself before it is killed, 3 s by default. */
   readonly killDelayMs?: number | undefined;
   readonly cwd?: string | undefined;
   /** The command's whole environment; PATH alone by default. */

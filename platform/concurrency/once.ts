@@ -19,7 +19,7 @@ export class Once<T> {
     return this.#made;
   }
 
-  /** What is made or being made; null before the first use and after a failure. */
+  /** The value that is made or being made; null before the first use and after a failure. */
   current(): Promise<T> | null {
     return this.#made;
   }

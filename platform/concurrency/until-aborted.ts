@@ -1,4 +1,4 @@
-/** What `work` resolves with; once `signal` aborts, its reason is thrown, and `work` is not waited for. */
+/** Resolves as `work` does; once `signal` aborts, its reason is thrown, and `work` is not waited for. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);

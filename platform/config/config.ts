@@ -10,7 +10,7 @@ import { configVariables, modes, type RedisUrl, secretVariables, sections } from
 
 type ConfigValues = Values<typeof configVariables>;
 
-/** What the `kubernetes` executor is configured with. */
+/** The configuration of the `kubernetes` executor. */
 export type KubernetesConfig = Omit<Values<typeof kubernetesVariables>, 'kubeconfig'> & {
   /** How the API server is reached. */
   readonly access:
@@ -133,7 +133,7 @@ function readFlags(argv: readonly string[]): { variables: Record<string, string>
   return { variables, faults };
 }
 
-/** What this process does; null where that cannot be known, since a variable that decides it is wrong. */
+/** The roles of this process; null where they cannot be known, since a variable that decides them is wrong. */
 function rolesOf({ mode, surfaces, executor }: Partial<ConfigValues>): ReadonlySet<Role> | null {
   if (mode === undefined || surfaces === undefined) return null;
   const roles = new Set<Role>(mode === 'worker' ? [] : surfaces);

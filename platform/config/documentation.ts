@@ -1,6 +1,6 @@
 import type { Role, Variables } from './variable.ts';
 
-/** What a deployment of some roles is to set. */
+/** A variable that a deployment of some roles has to set. */
 interface Need {
   readonly name: string;
   readonly isSecret: boolean;
@@ -44,7 +44,7 @@ export function rolesTable(tables: readonly Variables[]): string {
   return [head, '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export function helpText(tables: Readonly<Record<string, Variables>>): string {
   const usage = [
     'Usage: npm start -- [--mode=all|server|worker] [--check-config] [--help]',

@@ -30,7 +30,7 @@ const podSchema = z.strictObject({
   securityContext: z.record(z.string(), z.unknown()).optional(),
   containerSecurityContext: z.record(z.string(), z.unknown()).optional(),
 });
-/** What an operator sets in every runner pod; a security context replaces the default one. */
+/** The settings of an operator for every runner pod; a security context replaces the default one. */
 export type RunnerPodSettings = z.infer<typeof podSchema>;
 const podValue = jsonValue<RunnerPodSettings>(
   'JSON: an object with labels, annotations, securityContext and containerSecurityContext',

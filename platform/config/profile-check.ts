@@ -7,7 +7,7 @@ import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-pro
 const briefMax = 8_000;
 const readMs = 5_000;
 const memoryMb = 128;
-/** Of long texts, behind the one that is read. */
+/** The most long texts that wait behind the one that is read. */
 const waitingMax = 3;
 
 const refused = (detail: string): WrittenProfiles => ({ profiles: [], faults: [ofText(detail)] });

@@ -17,7 +17,7 @@ export const thumbPresetsValue: TextValue<ThumbPresets> = {
   },
 };
 
-/** What keys of sources begin with that are shown: `uploads/`, or '' for `all`. */
+/** The beginning of the keys of sources that are shown: `uploads/`, or '' for `all`. */
 export const thumbSourcesValue: TextValue<string> = {
   expected: 'all, or a prefix of keys that ends with "/", such as uploads/',
   read: (text) => {

@@ -4,7 +4,7 @@ import { timerMsMax } from '#platform/concurrency/timer.ts';
 // How the text of a variable becomes a value. `expected` completes the fault "NAME: expected …", which never repeats
 // what was found: it may be a secret.
 
-/** What a variable's text means. */
+/** The meaning of a variable's text. */
 export interface TextValue<T> {
   readonly expected: string;
   /** Null for text that does not fit; the text has no spaces at its ends. */

@@ -10,7 +10,7 @@ import type { TextValue } from './values.ts';
 /** `process.env`, or a part of it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a process does, by its mode, its surfaces and its executor; `kubernetes` is a worker of that executor. */
+/** The roles of a process, by its mode, its surfaces and its executor; `kubernetes` is a worker of that executor. */
 export const everyRole = ['api', 'delivery', 'worker', 'kubernetes'] as const;
 export type Role = (typeof everyRole)[number];
 
@@ -19,7 +19,7 @@ interface Declaration {
   readonly doc: string;
   /** As one would write it; a function where it depends on other variables. */
   readonly default?: string | ((env: Environment) => string | undefined);
-  /** What docs/reference/configuration.md says where the default is no fixed text. */
+  /** The words of docs/reference/configuration.md where the default is no fixed text. */
   readonly defaultDoc?: string;
   /** A secret may also come as `<NAME>_FILE`, the path of a file, and its value is never shown. */
   readonly isSecret?: boolean;
@@ -41,7 +41,7 @@ export interface Variable<T> extends Declaration {
 /** Variables by the field that each fills. */
 export type Variables = Readonly<Record<string, Variable<unknown>>>;
 
-/** What variables give, by field. */
+/** The values of variables, by field. */
 export type Values<V extends Variables> = {
   readonly [Field in keyof V]: V[Field] extends Variable<infer T> ? T : never;
 };

@@ -378,7 +378,7 @@ const jobVariables = {
   }),
 };
 
-/** What fills the fields of `Config` itself. */
+/** The variables that fill the fields of `Config` itself. */
 export const configVariables = { ...processVariables, ...serverVariables, ...secretVariables, ...jobVariables };
 
 /** Every variable, by the section of docs/reference/configuration.md that lists it. */

@@ -15,7 +15,7 @@ export interface ProfileFault {
   readonly line: number | null;
 }
 
-/** What a text says: profiles, or every fault of it. */
+/** The profiles of a text, or every fault of it. */
 export interface WrittenProfiles {
   readonly profiles: readonly NamedProfile[];
   readonly faults: readonly ProfileFault[];

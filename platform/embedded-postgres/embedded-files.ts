@@ -134,7 +134,7 @@ interface Link {
   readonly target: string;
 }
 
-/** What the package's install script does: links under the names that the programs are linked against, and modes. */
+/** Does the work of the package's install script: modes, and links under the names that programs are linked against. */
 async function finishPackage(native: string): Promise<void> {
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[];
   for (const { source, target } of links) {

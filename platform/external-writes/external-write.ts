@@ -1,7 +1,7 @@
 /** A write that outlives this process: what it changes is in another system. */
 export interface ExternalWrite {
   readonly kind: 'sql' | 'ticket' | 'object' | 'kubernetes' | 'webhook';
-  /** What is written, for people: the statement, `put KEY`, `create pods NAMESPACE/NAME`. */
+  /** The name of the write for people: the statement, `put KEY`, `create pods NAMESPACE/NAME`. */
   readonly name: string;
 }
 

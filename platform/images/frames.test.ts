@@ -10,7 +10,7 @@ function wireOf(frames: readonly (readonly [object, Buffer])[]): Buffer {
   return stream.read() as Buffer;
 }
 
-/** What is read of `wire` when it comes in chunks of `size`, all in the same memory. */
+/** Reads `wire` as it comes in chunks of `size`, all in the same memory. */
 function read(wire: Buffer, size: number) {
   const frames: { head: unknown; bytes: Buffer }[] = [];
   const take = frameReader(bounds, (head, bytes) => frames.push({ head, bytes }));

@@ -4,7 +4,7 @@ import { displayP3, type NumberedColour } from './numbered-colour.ts';
 
 /** HDR's reference white in cd/m² (ITU-R BT.2408), which is 1 in what follows. */
 const referenceWhite = 203;
-/** Of a display of HLG (ITU-R BT.2100): peak in cd/m², and gamma. */
+/** The display of HLG (ITU-R BT.2100): its peak in cd/m², and its gamma. */
 const hlgPeak = 1000;
 const hlgGamma = 1.2;
 

@@ -64,7 +64,7 @@ const defaultBounds: ImageBounds = {
 };
 /** One more than there are cores, so that none is idle between two images. */
 const atOnceMax = availableParallelism() + 1;
-/** Of one client while others make requests, so that those do not wait for a processor. */
+/** The most images of one client at once while others make requests, so that those do not wait for a processor. */
 const sharedAtOnceMax = Math.max(1, availableParallelism() - 1);
 /** The weight of the newest image in the mean time of one. */
 const meanWeight = 0.2;

@@ -1,11 +1,11 @@
 // Requests to the image process and its answers: heads of frames (frames.ts), followed by the image.
 
-/** What is done besides, in this order; what is left out is not done. */
+/** Further operations, done in this order; one that is left out is not done. */
 interface ImageOperations {
   readonly rotate?: 90 | 180 | 270;
   /** The part of the upright and rotated image that is used. */
   readonly crop?: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
-  /** What `cover` keeps, by the names of sharp. */
+  /** The part of the image that `cover` keeps, by the names of sharp. */
   readonly gravity?: string;
   /** Sigma in pixels of the result. */
   readonly blur?: number;

@@ -58,7 +58,7 @@ export async function openImage(source: string | Buffer, options: OpenOptions): 
   return { width, height, frames: 1, ...(damage === undefined ? {} : { damage }), read: () => sharp(data, { raw }) };
 }
 
-/** Of files that may have a sequence and no still image. */
+/** The brands of files that may have a sequence and no still image. */
 const sequenceBrands = ['avis', 'hevc', 'hevx', 'msf1'];
 
 /** The marker at the end of a JPEG (ITU-T T.81, B.1.1.3). */
@@ -121,10 +121,10 @@ function tooLarge(): KnownProblem {
   return new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
 }
 
-/** What libjpeg says of JPEG-LS, of lossless and hierarchical JPEG, and of samples of 12 bits. */
+/** The messages of libjpeg for JPEG-LS, for lossless and hierarchical JPEG, and for samples of 12 bits. */
 const unknownJpeg = /unsupported (marker type 0xf7|jpeg process|jpeg data precision)/i;
 
-/** What libjpeg says of a file that has all its pixels: of bytes between segments, and of odd parameters. */
+/** The messages of libjpeg for a file that has all its pixels: about bytes between segments, and odd parameters. */
 const harmlessWarnings = [
   /^Corrupt JPEG data: \d+ extraneous bytes/,
   /^Inconsistent progression/,

@@ -1,4 +1,4 @@
-/** What the first directory of a TIFF says (TIFF 6.0, "Image File Directory"; BigTIFF has wider numbers). */
+/** The tags of a TIFF's first directory (TIFF 6.0, "Image File Directory"; BigTIFF has wider numbers). */
 export interface TiffTags {
   /** 1–8, as EXIF counts them. */
   readonly orientation: number;

@@ -13,7 +13,7 @@ import { sharp } from './sharp.ts';
 
 export type WasmKind = 'tiff' | 'bmp' | 'jp2' | 'j2k' | 'jxl' | 'heif' | 'jpeg' | 'png';
 
-/** Of one image that is decoded in WebAssembly. */
+/** The limits of one image that is decoded in WebAssembly. */
 export interface WasmLimits {
   readonly pixelsMax: number;
   readonly timeoutMs: number;
@@ -41,7 +41,7 @@ export interface WasmPixels {
   readonly damage?: ImageDamage;
 }
 
-/** What is missing of an image that is shown all the same: rows at its end, or pages after the first. */
+/** The part that is missing of an image that is shown all the same: rows at its end, or pages after the first. */
 export type ImageDamage = 'rows' | 'pages';
 
 /** `what` is what was found: the size or kind, or the message of the decoder. */

@@ -145,7 +145,7 @@ function toSrgb(image: IMagickImage, profiles: WasmRequest['profiles'], isP3: bo
   if (image.colorSpace !== ColorSpace.sRGB) image.colorSpace = ColorSpace.sRGB;
 }
 
-/** What ImageMagick (`CompressNotSupported`) and its libraries say of a file whose coding they do not know. */
+/** The messages of ImageMagick (`CompressNotSupported`) and its libraries for a file whose coding they do not know. */
 const unknownCoding = /unsupported|not ?supported|no decod|not implemented|not configured/i;
 /** As ImageMagick's codes (`CacheResourcesExhausted`) and as its libraries write it. */
 const overLimit =

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Component } from './component.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-/** What is repeated. */
+/** A task that is repeated. */
 export interface PeriodicTask {
   readonly name: string;
   /** Called at the start, and again `everyMs` after each call has ended, also after a failure, which is logged. */

@@ -4,7 +4,7 @@ import { withTimeout } from './with-timeout.ts';
 /** How long a resource may take to close once everything that used it has stopped. */
 const closeTimeoutMs = 5_000;
 
-/** What a process has opened, such as connections: closed in reverse once its components have stopped. */
+/** The resources of a process, such as connections: closed in reverse once its components have stopped. */
 export class Resources {
   readonly #opened: { readonly name: string; readonly close: () => Promise<void> }[] = [];
 

@@ -1,5 +1,5 @@
 /**
- * What `promise` resolves with, unless it takes longer than `timeoutMs`. The promise is not cancelled; a failure that
+ * Resolves as `promise` does, unless it takes longer than `timeoutMs`. The promise is not cancelled; a failure that
  * comes after the timeout is dropped.
  *
  * @throws Error with `message` at the timeout

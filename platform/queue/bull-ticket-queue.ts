@@ -8,7 +8,7 @@ import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
 
-/** What is used of a BullMQ `Queue`, whatever stands behind it. */
+/** The part that is used of a BullMQ `Queue`, whatever stands behind it. */
 export interface TicketList {
   addBulk(jobs: { name: string; data: Ticket; opts: JobsOptions }[]): Promise<unknown>;
   remove(id: string): Promise<number>;
@@ -158,7 +158,7 @@ function bullId(ticket: Pick<Ticket, 'jobId' | 'attempt'>): string {
   return ticketId(ticket).replaceAll(':', '.');
 }
 
-/** Of 1 and more: BullMQ takes tickets without one first, and of the others those with the lowest number. */
+/** The priority for BullMQ, from 1: it takes tickets without one first, and then those with the lowest number. */
 function bullPriority({ priority = 0 }: Ticket): number {
   return priorityMax + 1 - priority;
 }

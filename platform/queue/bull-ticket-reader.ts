@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { TakenTicket, TicketReader } from './ticket-queue.ts';
 
-/** What is used of a ticket that BullMQ handed out. */
+/** The part that is used of a ticket that BullMQ handed out. */
 export interface TakenBullJob {
   readonly id?: string | undefined;
   readonly data: Ticket;
@@ -16,7 +16,7 @@ export interface TakenBullJob {
   moveToWait(token: string): Promise<unknown>;
 }
 
-/** What is used of a BullMQ `Worker` without a processor, whatever stands behind it. */
+/** The part that is used of a BullMQ `Worker` without a processor, whatever stands behind it. */
 export interface TicketWorker {
   getNextJob(token: string, options: { block: boolean }): Promise<TakenBullJob | undefined>;
   startStalledCheckTimer(): Promise<void>;

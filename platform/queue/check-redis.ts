@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { RedisConnector } from '../redis/connector.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** What a Redis answers before it is used. */
+/** The answer of a Redis before it is used. */
 export type RedisState =
   /** `policy`: its maxmemory-policy, null where it does not say. */
   | { readonly kind: 'answers'; readonly policy: string | null }

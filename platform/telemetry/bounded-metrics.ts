@@ -16,7 +16,7 @@ class CounterSeries {
     this.#pending += value;
   }
 
-  /** What was counted since the last call. */
+  /** The count since the last call. */
   take(): number {
     const pending = this.#pending;
     this.#pending = 0;
