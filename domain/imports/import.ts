@@ -83,7 +83,7 @@ export interface Import {
   readonly source: string;
   /** The digest of the whole file, in lower-case hex: announced, or else measured. */
   readonly sha256: string | null;
-  /** Of the media that an event of the bucket makes of it; null: the rule decides. */
+  /** The title of the media that an event of the bucket makes of it; null: the rule decides. */
   readonly title: string | null;
   readonly status: ImportStatus;
   /** Stored so far. */

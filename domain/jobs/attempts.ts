@@ -21,7 +21,7 @@ export type AttemptEnd =
   /** It failed while the object storage did not answer. */
   | { readonly kind: 'storage_outage' };
 
-/** What became of an attempt: the job ended with it, or another attempt followed. */
+/** The results of an attempt: the job ended with it, or another attempt followed. */
 export const endResults = ['completed', 'failed', 'cancelled', 'retried', 'disrupted'] as const;
 export type EndResult = (typeof endResults)[number];
 
@@ -31,7 +31,7 @@ export const wastedResults: readonly EndResult[] = ['cancelled', 'retried', 'dis
 /** The attempts that a job keeps a record of, the newest: it may be interrupted fifty times. */
 export const attemptsKept = 20;
 
-/** What follows the end of an attempt. */
+/** The consequence of an attempt's end. */
 export type Verdict =
   | { readonly next: 'complete' }
   | { readonly next: 'fail'; readonly error: JobError }
@@ -49,7 +49,7 @@ interface VerdictInput {
   readonly random: number;
 }
 
-/** What follows `end`; pure. */
+/** Decides what follows `end`; pure. */
 export function verdictOf({ job, end, attemptsMax, random }: VerdictInput): Verdict {
   if (end.kind === 'done') return { next: 'complete' };
   if (end.kind === 'disrupted') {

@@ -113,7 +113,7 @@ export function faultsOf(error: z.ZodError, { under = [], schema }: FaultOptions
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 
-/** What callers of other services give, and only a MediaJob may name here. */
+/** Fields that callers of other services give, and only a MediaJob may name here. */
 const chosenByOperator = ['profile', 'priority', 'pool'];
 
 function explainUnknown(name: string, known: Shape, path: readonly PropertyKey[]): string {

@@ -2,7 +2,7 @@ import { hash as digestOf } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { JobType } from '../job-types/index.ts';
 
-/** What makes two submissions equal (C11.24, C11.25); `options` with its defaults filled in. */
+/** The fields by which two submissions are equal (C11.24, C11.25); `options` with its defaults filled in. */
 export interface IdempotentRequest {
   readonly type: JobType;
   readonly hash: string;

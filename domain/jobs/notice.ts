@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * What an answer to an equal submission says besides:
+ * The notice in an answer to an equal submission:
  *
  * - `other_profile`: the job has another profile than the submission names
  * - `too_many_callbacks`: the job has so many receivers that this one is not called

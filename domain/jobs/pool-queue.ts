@@ -8,9 +8,9 @@ export interface ActiveGroup {
   readonly pool: string | null;
   /** Whether a worker or the cluster has them. */
   readonly isClaimed: boolean;
-  /** What is known of each by itself; null: it waits for its turn, or is claimed and runs. */
+  /** The reason that each has by itself; null: it waits for its turn, or is claimed and runs. */
   readonly code: WaitingReason['code'] | null;
-  /** Of the oldest; null where `code` says all. */
+  /** The message of the oldest; null where `code` says all. */
   readonly message: string | null;
   readonly jobs: number;
   /** The two oldest. */
@@ -33,7 +33,7 @@ export interface PoolQueue {
   readonly running: number;
   readonly waiting: number;
   readonly oldestWaitingAt: Date | null;
-  /** What most jobs wait for comes first. */
+  /** The reasons of the jobs; the one that most jobs have comes first. */
   readonly reasons: readonly PoolReason[];
 }
 

@@ -39,7 +39,7 @@ export function statusesBefore(to: JobStatus): JobStatus[] {
 /** Statuses of rows that answer an equal submission instead of a new job (C11.28, C11.29). */
 export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' && status !== 'cancelled');
 
-/** What an active job is doing, finer than its status (C12.4). */
+/** The phases of an active job, finer than its status (C12.4). */
 export const jobPhases = [
   'admitted',
   'suspended',

@@ -20,7 +20,7 @@ export interface ApiKey {
   readonly priorityMax: number;
   /** How many slots it gets beside others, in proportion to theirs (domain/jobs/turns.ts): 1 to `weightMax`. */
   readonly weight: number;
-  /** What it may use; absent and null: whatever it asks for. */
+  /** The quotas of the key; absent and null: it has none. */
   readonly quotas?: KeyQuotas | null;
 }
 
@@ -94,7 +94,7 @@ export function sourceRefused({ sourcePrefix }: ApiKey): KnownProblem {
   );
 }
 
-/** What a caller chooses for a job beside the fields that make submissions equal. */
+/** The choices of a caller for a job beside the fields that make submissions equal. */
 interface ChosenByCaller {
   readonly profile?: string | undefined;
   readonly priority?: number | undefined;

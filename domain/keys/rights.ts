@@ -1,5 +1,5 @@
 /**
- * What an API key may do. `submit` also changes the title and the metadata of a media, `delete` everything else that
+ * The rights of API keys. `submit` also changes the title and the metadata of a media, `delete` everything else that
  * `PATCH` sets, such as its expiry, `publish` what is played of it, and rollouts. `admin` is every right, and the only
  * one that makes and revokes keys.
  */
@@ -7,7 +7,7 @@ export const rights = ['read', 'submit', 'upload', 'import', 'delete', 'publish'
 export type Right = (typeof rights)[number];
 
 /**
- * What an operation of the API is about, for a key with a `hash_prefix`:
+ * The subject of an operation of the API, for a key with a `hash_prefix`:
  *
  * - `job`, `media`, `upload`, `import`: the one that the path names, which is missing for a key that does not own it;
  * - `own`: the operation itself looks at each hash that it takes or shows;

@@ -60,7 +60,7 @@ export interface MediaJobSpec {
   readonly pool?: string;
   /** The encoding profile; when there is none, the rules of the service decide. */
   readonly profile?: string;
-  /** What people call the media. */
+  /** The name of the media for people. */
   readonly title?: string;
   /** How many chunks of its video are encoded at once, at most. */
   readonly chunks?: number;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 export const titleCharactersMax = 256;
 const metadataStringsMax = 20;
-/** Of all names and values together, in UTF-8. */
+/** The most bytes of all names and values together, in UTF-8. */
 const metadataBytesMax = 4096;
 
 const encoder = new TextEncoder();

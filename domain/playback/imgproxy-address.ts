@@ -92,7 +92,7 @@ const translations: Readonly<Record<string, Translation>> = {
 const optionPattern = /^([a-z_]+):(.*)$/;
 
 /**
- * What an address of imgproxy below `/thumb` shows, in our words; null for any other address.
+ * Translates an address of imgproxy below `/thumb` into our words; null for any other address.
  *
  * @param path with `/thumb/`, without a query
  */

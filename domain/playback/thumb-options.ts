@@ -106,7 +106,7 @@ const writtenOptions = z.strictObject({
   sharpen: sharpen.written.optional(),
 });
 
-/** What an address may have: options, and a preset of the server that stands for some of them. */
+/** The query of an address: options, and a preset of the server that stands for some of them. */
 const thumbQuerySchema = writtenOptions
   .extend({
     preset: presetText.optional(),
@@ -125,7 +125,7 @@ const thumbQuerySchema = writtenOptions
       if (pixels !== undefined && pixels * dpr > sidePixelsMax)
         refuse('dpr', `must leave ${name} × dpr at most ${sidePixelsMax}, not ${pixels} × ${dpr}`);
   });
-/** What a thumb address asks for: sizes in pixels, quality 1–100. */
+/** The options of a thumb address: sizes in pixels, quality 1–100. */
 export type ThumbQuery = z.output<typeof thumbQuerySchema>;
 
 /** The names of the options that an address may have. */

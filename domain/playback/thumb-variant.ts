@@ -13,10 +13,10 @@ interface ThumbCrop {
   readonly height: number;
 }
 
-/** What is done to an image besides its size; an operation without effect is left out. In the order of cache keys. */
+/** Operations on an image besides its size, in the order of cache keys; one without effect is left out. */
 interface ThumbOperations {
   readonly rotate?: Exclude<ThumbTurn, 0>;
-  /** Of the image after `rotate`. */
+  /** The part that is cut out of the image after `rotate`. */
   readonly crop?: ThumbCrop;
   readonly gravity?: Exclude<ThumbGravity, 'center'>;
   readonly blur?: number;
@@ -25,7 +25,7 @@ interface ThumbOperations {
   readonly background?: string;
 }
 
-/** What is made of an image: the same for equal requests, so that equal work is done once. */
+/** The variant that is made of an image: the same for equal requests, so that equal work is done once. */
 export interface ThumbVariant {
   readonly key: string;
   readonly width: number | null;

@@ -76,13 +76,13 @@ export type ThumbVerdict =
   /** Signed, and yet not a query of this service. */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
 
-/** What a server checks addresses by. */
+/** The settings by which a server checks addresses. */
 export interface ThumbSettings {
   readonly secrets: readonly string[];
   readonly presets: ThumbPresets;
   /** Whether addresses without a signature are answered too, for development. */
   readonly isUnsigned: boolean;
-  /** What the keys of sources begin with that are shown as images; null where none are. */
+  /** The beginning of the keys of sources that are shown as images; null where none are. */
   readonly sourcePrefix: string | null;
 }
 

@@ -3,7 +3,7 @@ const nameBytesMax = 200;
 /**
  * The key of an upload's object: `<prefix><upload id>/<name>`. The id makes it one that no object has.
  *
- * Of the caller's name the last segment of its path is kept. Letters, digits, `.`, `_`, `~` and `-` stay, anything else
+ * The last segment of the caller's name is kept: its letters, digits, `.`, `_`, `~` and `-` stay, anything else
  * becomes `_`. It never begins with a dot and has at most 200 bytes, its extension among them.
  */
 export function uploadKey(prefix: string, id: string, name: string): string {

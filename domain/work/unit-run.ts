@@ -30,8 +30,8 @@ export const stepRunsSchema = z.array(stepRunSchema).max(steps.length);
 const toleranceMs = 1_000;
 
 /**
- * What a runner says of its steps, as far as who started it saw it: a process that decodes files of others may say
- * anything. Runs of another step are left out, and none takes longer, on more than `cores` processors, or begins at
+ * The runs of steps that a runner reports, as far as who started it saw them: a process that decodes files of others
+ * may say anything. Runs of another step are left out, and none takes longer, on more than `cores` processors, or begins at
  * another time. Without any it is what was seen.
  */
 export function boundedRuns(told: readonly StepRun[], seen: StepRun, cores: number): readonly StepRun[] {

@@ -7,7 +7,7 @@ export interface UsedTime extends Readonly<Record<Step, number>> {
   readonly pod: number;
 }
 
-/** What an attempt used that ran these units: of each step the processor time that is known. Null: no unit is known. */
+/** The time of an attempt that ran these units: the known processor time of each step. Null: no unit is known. */
 export function usedTimeOf(units: readonly UnitRun[]): UsedTime | null {
   const ran = units.filter(({ steps: runs }) => runs.length > 0);
   if (ran.length === 0) return null;
