@@ -43,6 +43,7 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     error: None
     results: ResultsT
     results_expired: bool
+    key_id: str | None
     pool: str
     title: str | None
     metadata: dict[str, str]
