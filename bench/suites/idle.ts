@@ -13,14 +13,7 @@ import type { BenchLine, BenchSuite } from '../harness.ts';
 import { startOrigin, startProxy } from '../load/nginx.ts';
 import { startDeliveryServer } from '../support/delivery-server.ts';
 import { percentile, play, startLoad } from '../support/load-processes.ts';
-import {
-  bucket,
-  certificateFile,
-  fillOrigin,
-  mediaHash,
-  type StreamCase,
-  streamCases,
-} from '../support/stream-objects.ts';
+import { bucket, fillOrigin, mediaHash, type StreamCase, streamCases } from '../support/stream-objects.ts';
 
 // Players that keep their connections and request nothing: what one costs in memory, and what another address sees
 // beside 10,000 of them, ours and a tuned nginx with its cache in the same run. What the kernel keeps of a connection

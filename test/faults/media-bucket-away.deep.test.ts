@@ -51,6 +51,8 @@ describe.skipIf(s3 === null).concurrent('a media bucket that is away for half a 
   );
 });
 
+const mostOf = (figures: readonly number[]) => Math.round(Math.max(...figures));
+
 function figuresOf({ viewings, awayAtMs, backAtMs, hot, patient, before, peak, ...rest }: Outage) {
   const whileAway = viewings
     .flatMap(({ requests }) => requests)
@@ -60,7 +62,6 @@ function figuresOf({ viewings, awayAtMs, backAtMs, hot, patient, before, peak, .
       requests.find(({ endedAtMs, outcome }) => endedAtMs > backAtMs && outcome === '200')?.endedAtMs ?? Infinity,
   );
   const stalls = viewings.map(({ stalledMs }) => stalledMs);
-  const mostOf = (figures: readonly number[]) => Math.round(Math.max(...figures));
   return {
     requests: countBy(whileAway.map(({ outcome }) => outcome)),
     longestMs: mostOf(whileAway.map(({ startedAtMs, endedAtMs }) => endedAtMs - startedAtMs)),
