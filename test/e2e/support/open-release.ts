@@ -5,6 +5,7 @@ import {
   keepLogs,
   makeNamespace,
   makeSecrets,
+  ownChart,
   refuseOthers,
   release,
   releaseValues,
@@ -24,6 +25,8 @@ export interface OpenRelease {
   readonly servers: Omit<HostServers, 'stop'>;
   /** The values of the release. */
   readonly values: ReleaseValues;
+  /** What a test upgrades from: the version before where scripts/e2e was given one, else this one. */
+  readonly before: { readonly tag: string; readonly chart: string };
 }
 
 type ReleaseValues = ReturnType<typeof releaseValues>;
@@ -39,6 +42,7 @@ export async function openRelease(
 ): Promise<{ readonly opened: OpenRelease; readonly remove: () => Promise<void> }> {
   const hostAddress = variable('E2E_HOST_ADDRESS');
   const image = { registry: variable('E2E_IMAGE_REGISTRY'), tag: variable('E2E_IMAGE_TAG') };
+  const { E2E_BEFORE_TAG: tag = image.tag, E2E_BEFORE_CHART: chart = ownChart } = process.env;
   await refuseOthers();
   await removeRelease();
   const { stop, ...servers } = await startHostServers(hostAddress);
@@ -58,7 +62,7 @@ export async function openRelease(
     await makeNamespace();
     process.stdout.write(await installRelease(change(values)));
     for (const forward of forwards) forward.start();
-    return { opened: { apiUrl, deliveryUrl, hostAddress, secrets, servers, values }, remove };
+    return { opened: { apiUrl, deliveryUrl, hostAddress, secrets, servers, values, before: { tag, chart } }, remove };
   } catch (error) {
     await remove();
     throw error;

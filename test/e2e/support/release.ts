@@ -9,7 +9,7 @@ import { helm, kubectl } from './kubectl.ts';
 
 export const release = { name: 'reelwright', namespace: 'reelwright-e2e', runners: 'reelwright-e2e-runners' } as const;
 const checkout = join(import.meta.dirname, '../../..');
-const chart = join(checkout, 'charts/reelwright');
+export const ownChart = join(checkout, 'charts/reelwright');
 
 /** An API key may submit 30 jobs a minute (API_RATE_LIMIT_PER_MINUTE); the tests use these in turn. */
 const apiKeyCount = 20;
@@ -86,14 +86,14 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
   };
 }
 
-/** `helm install` or `helm upgrade`, until every deployment is ready. */
-export async function installRelease(values: object, ...more: string[]): Promise<string> {
+/** `helm install` or `helm upgrade`, until every deployment is ready. `chart`: a folder; by default this checkout's. */
+export async function installRelease(values: object, chart = ownChart): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-e2e-'));
   const file = join(dir, 'values.json');
   await writeFile(file, JSON.stringify(values), { mode: 0o600 });
   const { name, namespace } = release;
   try {
-    const options = ['-n', namespace, '-f', file, '--wait', '--timeout', '150s', ...more];
+    const options = ['-n', namespace, '-f', file, '--wait', '--timeout', '150s'];
     return await helm('upgrade', '--install', name, chart, ...options);
   } finally {
     await rm(dir, { recursive: true });
