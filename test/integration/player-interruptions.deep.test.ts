@@ -85,6 +85,25 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       expect(await messageOf(page)).toBe('');
     });
 
+    it('C38.19: on a slow line the page says how much arrives of what is needed', async () => {
+      const bars = await onStage('streams of bars');
+      const { page, complaints } = await visitPlayer({});
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Network.enable');
+      const line = { offline: false, latency: 50, downloadThroughput: 30_000, uploadThroughput: -1 };
+      await devtools.send('Network.emulateNetworkConditions', line);
+      await page.goto(playerUrl(bars.service.url, { hash: bars.clear }));
+      const wait = page.locator('#wait');
+      const said =
+        /^Waiting for the network: \d+ kb\/s of \d+(?:\.\d M| k)b\/s needed\. (?:A lower|There is no lower) quality/;
+      await expect.poll(() => wait.innerText(), { timeout: 40_000 }).toMatch(said);
+      await keepScreenshot(page, 'slow-line');
+      await devtools.send('Network.emulateNetworkConditions', { ...line, downloadThroughput: -1 });
+      await waitForTime(page, 0.1);
+      await expect.poll(() => wait.isHidden()).toBe(true);
+      expect(complaints).toEqual([]);
+    });
+
     it('after a damaged segment another try goes on at the same place with the same tracks', async () => {
       const page = await visit({ hash: clear });
       await chooseAll(page);
