@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { StepRun } from '#domain/work/unit-run.ts';
-import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Reporter } from './reporter.ts';
 
 /** A killed step is short of a twentieth of its time, or of as much as this. */
@@ -21,7 +21,8 @@ export async function reportUse(
   const startedMs = performance.now();
   while (!signal.aborted) {
     const ranMs = performance.now() - startedMs;
-    await pause(Math.min(mostMs, Math.max(leastMs, ranMs / 20)), signal);
+    const waitMs = Math.min(mostMs, Math.max(leastMs, ranMs / 20));
+    await sleep(waitMs, undefined, { signal }).catch(() => undefined);
     const steps = signal.aborted ? null : await read();
     if (steps !== null && !signal.aborted) reporter.used(steps);
   }
