@@ -53,7 +53,7 @@ function findForm(navigate) {
   };
   return html`<form class="filters find" role="search" onSubmit=${onSubmit}>
     <label class="field inline wide"><span>Find</span>
-      <input ...${plainText} name="find" type="search" maxlength="256" placeholder="Name or title of a media, or job id" /></label>
+      <input ...${plainText} name="find" type="search" maxlength="256" placeholder="Name, title or job id" /></label>
     <button type="submit" class="unseen" tabindex="-1">Find</button>
   </form>`;
 }

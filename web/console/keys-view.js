@@ -35,7 +35,7 @@ export function KeysView() {
     <div class="stack" aria-busy=${isBusy(loaded)}>
       ${whenLoaded(loaded, (keys) => (keys.length === 0 ? none : keysCard(keys, loaded.reload)))}
     </div>
-    <p class="soft foot">A page makes no keys: ${makeCommand} makes one and prints it.</p>
+    <p class="soft foot">To make a key, run ${makeCommand}. It is printed once.</p>
   </div>`;
 }
 

@@ -99,10 +99,10 @@ function filterForm(query, navigate) {
   };
   const order = query.get('order') ?? '';
   const placeholder = has('GET /api/media?metadata')
-    ? 'Title, first letters of the name, or customer=42'
+    ? 'Title, name or customer=42'
     : has('GET /api/media?q')
-      ? 'Words of the title, or the first letters of the name'
-      : 'First letters of the name';
+      ? 'Title or name'
+      : 'Name';
   return html`<form class="filters" aria-label="Filter" onSubmit=${onSubmit}>
     <label class="field inline wide"><span>Search</span>
       <input ...${plainText} name="search" type="search" maxlength="256" placeholder=${placeholder}

@@ -57,10 +57,7 @@ export function outcomeFacts(media) {
   return facts([
     ['Bytes saved', savedText(media) ?? 'not known'],
     ['Mean score', scoreText(mean) ?? 'not known'],
-    [
-      'Score of media with one before',
-      before === null ? null : `${scoreText(before)} before, ${scoreText(after)} after`,
-    ],
+    ['Score before and after', before === null ? null : `${scoreText(before)} before, ${scoreText(after)} after`],
   ]);
 }
 

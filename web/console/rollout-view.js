@@ -103,8 +103,8 @@ function bodyOf(rollout) {
 
 /** Limits of the gate that are set, as the request named them. */
 const limitTexts = /** @type {const} */ ([
-  ['max_failure_share', 'Failures, share at most'],
-  ['max_bytes_ratio', 'Bytes after over before, at most'],
+  ['max_failure_share', 'Share of failures, at most'],
+  ['max_bytes_ratio', 'New size, at most this part of the old'],
   ['min_score', 'Mean score, at least'],
 ]);
 

@@ -73,8 +73,8 @@ function ShareCard({ hash, title, isEncrypted }) {
           ${durations.map(([text, seconds]) => html`<option value=${String(seconds)}>${text}</option>`)}
         </select>
       </label>
-      <label class="field"><span>From (such as 1:30)</span>
-        <input name="share-begin" size="6" pattern="[0-9:hms.]*" autocomplete="off" />
+      <label class="field"><span>From</span>
+        <input name="share-begin" size="6" placeholder="1:30" pattern="[0-9:hms.]*" autocomplete="off" />
       </label>
       ${title && html`<label class="check"><input type="checkbox" name="share-title" defaultChecked /> With its title</label>`}
       <button type="submit" class="button" disabled=${isMaking}>Make a link</button>
