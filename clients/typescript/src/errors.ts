@@ -106,19 +106,19 @@ export const advice: Readonly<Record<string, string>> = {
   invalid_signature: 'Refuse the request; check WEBHOOK_SECRET, the raw body, and the clock.',
 };
 
-/** The error that an answer with a status of 400 or more stands for. */
-export async function errorOf(response: Response): Promise<ReelwrightError> {
+/** The error that an answer with a status of 400 or more stands for; `url`: where it came from. */
+export async function errorOf(response: Response, url = response.url): Promise<ReelwrightError> {
   const text = await response.text().catch(() => '');
   const problem = problemOf(text);
   const retryAfterSec = retryAfterOf(response);
   const traceId = problem?.trace_id ?? response.headers.get('x-trace-id');
   const { status } = response;
   if (problem === null) {
-    const detail = `${response.url || 'the service'} answered ${status} without a problem document`;
+    const detail = `${url || 'the service'} answered ${status} without a problem document`;
     return new ReelwrightError({ code: 'unexpected_answer', detail, status, traceId, retryAfterSec });
   }
   const { code, detail: given, errors = [] } = problem;
-  const detail = code === 'not_found' ? (wrongBase(response.url) ?? given) : given;
+  const detail = code === 'not_found' ? (wrongBase(url) ?? given) : given;
   return new ReelwrightError({ code, detail, status, errors, traceId, retryAfterSec });
 }
 

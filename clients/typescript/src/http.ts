@@ -134,7 +134,8 @@ export async function checked<Data>(sent: Promise<Answered<Data>>): Promise<{ da
   if (response.ok && ((data !== undefined && data !== null) || response.status === 204))
     return { data: data as Data, response };
   const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
-  throw await errorOf(new Response(text, { status: response.status, headers: response.headers }));
+  const { status, headers, url } = response;
+  throw await errorOf(new Response(text, { status, headers }), url);
 }
 
 /** The same without the answer. */
