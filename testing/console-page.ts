@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import { keepScreenshot, openPage, type WatchedPage } from './browser.ts';
+import { keepScreenshot, openPage, phone, type WatchedPage } from './browser.ts';
 
 // What tests do with a page of the console, as a person would.
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** The faults that axe finds in a page by WCAG 2.2 AA, and the elements that it means. */
+/** The faults that axe finds in a page by WCAG 2.2 AA, and the elements that it means; frames are pages themselves. */
 export async function faultsOf(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(axePath, 'utf8'));
   const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    `axe.run({ runOnly: ${JSON.stringify(tags)} })`,
+    `axe.run({ runOnly: ${JSON.stringify(tags)}, iframes: false })`,
   );
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
@@ -48,6 +48,11 @@ interface Look {
   readonly scheme: 'light' | 'dark';
 }
 
+/** A desktop and a phone, each in light and dark. */
+export const fourLooks: readonly Look[] = [{ width: 1440, height: 900 }, phone].flatMap((size) =>
+  (['light', 'dark'] as const).map((scheme) => ({ size, scheme })),
+);
+
 /** Opens an address in colours of a scheme, until the test ends. */
 export async function openIn({ size, scheme }: Look, url: string): Promise<WatchedPage> {
   const watched = await openPage(size);
@@ -55,6 +60,8 @@ export async function openIn({ size, scheme }: Look, url: string): Promise<Watch
   await watched.page.goto(url);
   return watched;
 }
+
+const idleMs = 5_000;
 
 /** Views by name: the fragment of the address, and the selector of what is shown when it is whole. */
 export type Views = Readonly<Record<string, readonly [fragment: string, shown: string]>>;
@@ -65,7 +72,8 @@ export async function faultsOfViews(page: Page, views: Views, look: string): Pro
   for (const [name, [fragment, shown]] of Object.entries(views)) {
     await goTo(page, fragment);
     await page.locator(shown).first().waitFor();
-    await page.waitForLoadState('networkidle');
+    // The network of a page with a player may never be idle.
+    await page.waitForLoadState('networkidle', { timeout: idleMs }).catch(() => undefined);
     await keepScreenshot(page, `${name}-${look}`, 'console');
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     if (overflow !== 0) faults.push(`${name}: ${overflow} pixels too wide`);

@@ -3,15 +3,16 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
-import { chromiumPath, desktop, keepScreenshot, phone } from '../../testing/browser.ts';
+import { chromiumPath, desktop, keepScreenshot } from '../../testing/browser.ts';
 import { type StepRun, workOf } from '#domain/work/unit-run.ts';
-import { faultsOf, faultsOfViews, openIn, originsOf, type Views } from '../../testing/console-page.ts';
+import { faultsOf, faultsOfViews, fourLooks, openIn, originsOf, type Views } from '../../testing/console-page.ts';
+import { makeKey } from '../../testing/named-keys.ts';
 import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
 
 // The console's pages for operators in a real Chromium: pools, rollouts and profiles, and the webhook of a job.
 
 let api: ApiUnderTest;
-const ids = { canary: '', failed: '', paused: '', ended: '', long: '', timed: '' };
+const ids = { canary: '', failed: '', paused: '', ended: '', long: '', timed: '', waiting: '', cancelled: '' };
 
 const post = (path: string, body: object) =>
   api.call(path, {
@@ -31,7 +32,7 @@ async function makeQueue(): Promise<void> {
     const jobId = await submitted(hash);
     await api.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 600_000 });
   }
-  for (const hash of ['market', 'birds', 'tides', 'tower', 'dunes']) await submitted(hash);
+  for (const hash of ['market', 'birds', 'tides', 'tower', 'dunes']) ids.waiting = await submitted(hash);
   const stuck = await submitted('unschedulable');
   await api.d.jobs.claim({ jobId: stuck, attempt: 1, owner: 'test', leaseMs: 600_000 });
   const reason = {
@@ -123,6 +124,27 @@ async function makeRollouts(): Promise<void> {
   );
 }
 
+/** Named keys, what one of them used, a webhook that was not delivered, and a job that was cancelled. */
+async function makeKeys(): Promise<void> {
+  const { pool } = api.d.database;
+  const bounds = { hashPrefix: 'acme-', profiles: ['mobile'], weight: 4 };
+  await makeKey(api.d.database, { name: 'acme', rights: ['read', 'submit', 'upload'], ...bounds });
+  await makeKey(api.d.database, { name: 'backup', rights: ['read'], expiresAt: new Date(Date.UTC(2030, 1, 1)) });
+  await pool.query(`
+    insert into usage_daily (day, key_id, type, profile, codec, slot, jobs, source_bytes, source_ms, output_bytes,
+      output_ms, fetch_ms, process_ms, publish_ms, pod_ms, wasted_ms, stored_bytes)
+    select current_date - n, id, 'video:transcode', 'mobile', 'h264', 0, 12, 9e9, 6e6, 4e9, 5400000, 1e5, 3600000, 1e5,
+      4000000 * (n + 1), 60000, 4e9 from api_keys cross join generate_series(0, 9) as n where name = 'acme'`);
+  const hooked = await submitted('refused-hook', { callback_url: 'https://example.com/hooks/media' });
+  await api.fail(hooked);
+  await pool.query(
+    `update webhook_events set next_attempt_at = null, failed_at = now(), attempts = 5 where job_id = $1`,
+    [hooked],
+  );
+  ids.cancelled = await submitted('cancelled-reel');
+  await api.call(`/api/jobs/${ids.cancelled}/cancel`, { method: 'POST' });
+}
+
 beforeAll(async () => {
   const mediaProfiles = mediaProfilesSchema.parse({
     profiles: { small: { crf: 30, ladder: [{ short_side: 240, bitrate: 300_000 }] } },
@@ -132,6 +154,7 @@ beforeAll(async () => {
   await makeQueue();
   await makeTimes();
   await makeRollouts();
+  await makeKeys();
 });
 afterAll(() => api?.close());
 
@@ -147,7 +170,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     return watched;
   }
 
-  it.each([light, { size: phone, scheme: 'dark' } as const])(
+  it.each(fourLooks)(
     'C31.9, C31.2: axe finds no fault of the pages for operators in %j, and the policy reports none',
     async (look) => {
       const watched = await enter('', look);
@@ -163,6 +186,14 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
         'job-chunks': [`#/jobs/${ids.long}`, '.chunks'],
         'job-times': [`#/jobs/${ids.timed}`, '.spans .spans'],
         'job-webhook': [`#/jobs/${ids.ended}`, '.webhook-body'],
+        'job-waiting': [`#/jobs/${ids.waiting}`, '.reason'],
+        'job-cancelled': [`#/jobs/${ids.cancelled}`, '.timeline'],
+        jobs: ['#/jobs', '.sizer .row'],
+        'jobs-between': ['#/jobs?from=2026-01-01T00:00&status=failed', '.sizer .row, .empty'],
+        'failed-webhooks': ['#/webhooks', '.failed-webhooks li'],
+        keys: ['#/keys', '.view tbody tr, .view li'],
+        usage: ['#/usage', '[data-usage] tbody tr'],
+        overview: ['#/', '.day'],
       };
       expect(await faultsOfViews(watched.page, views, `${look.size.width}-${look.scheme}`)).toEqual([]);
       expect([watched.complaints, watched.errors, await originsOf(watched)]).toEqual([[], [], [api.url]]);
