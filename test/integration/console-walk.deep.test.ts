@@ -1,16 +1,23 @@
 import sharp from 'sharp';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { chromiumPath, keepScreenshot, openPage, phone } from '../../testing/browser.ts';
-import { dropFile, enterConsole, faultsOf, goTo, openIn, type Views } from '../../testing/console-page.ts';
+import { chromiumPath, keepScreenshot, openPage } from '../../testing/browser.ts';
+import {
+  dropFile,
+  enterConsole,
+  faultsOf,
+  faultsOfViews,
+  fourLooks,
+  goTo,
+  openIn,
+  type Views,
+} from '../../testing/console-page.ts';
 import { secrets } from '../../testing/programs.ts';
 import { onStage } from '../../testing/stage/stage.ts';
 
 // Two walks through the console of the whole service, in Chromium: a newcomer who drops a file, and a customer who has
-// a link. Every page says when the server is lost; axe looks at the page of the link on a desktop and a phone, in light
-// and dark.
+// a link. Every page says when the server is lost; axe looks at all of them on a desktop and a phone, in light and dark.
 
 const desktop = { width: 1440, height: 900 };
-const looks = [desktop, phone].flatMap((size) => (['light', 'dark'] as const).map((scheme) => ({ size, scheme })));
 const encrypted = 'captioned-encrypted';
 const image = (background: string) =>
   sharp({ create: { width: 640, height: 360, channels: 3, background } })
@@ -40,6 +47,8 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the
       profiles: ['#/profiles', 'tbody tr'],
       profile: ['#/profiles/default', '.outline'],
       'profile-check': ['#/check', '.editor'],
+      usage: ['#/usage', '[data-usage]'],
+      keys: ['#/keys', '.view h1'],
     };
   });
 
@@ -56,6 +65,17 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await bar.waitFor({ state: 'hidden' });
     }
+  });
+
+  it.each(fourLooks)('C31.9: axe finds no fault of any page in %j', async (look) => {
+    const name = `${look.size.width}-${look.scheme}`;
+    const { page, errors } = await openIn(look, `${home}/console/`);
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, `walk-sign-in-${name}`, 'console');
+    await enterConsole(page, { url: `${home}/console/`, key: secrets.API_KEY });
+    const named = Object.entries(views).map(([view, shown]) => [`walk-${view}`, shown]);
+    expect(await faultsOfViews(page, Object.fromEntries(named) as Views, name)).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('C31.27: a newcomer drops two files, follows one to its end, and finds both on the board', async () => {
@@ -81,7 +101,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the
     await enterConsole(page, { url: `${home}/console/#/media/${encrypted}`, key: secrets.API_KEY });
     await page.click('text=Make a link');
     const link = await page.locator('.share-link').inputValue();
-    for (const look of looks) {
+    for (const look of fourLooks) {
       const other = await openIn(look, link);
       await other.page.locator('#big-play').waitFor();
       expect(await faultsOf(other.page)).toEqual([]);
