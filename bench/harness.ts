@@ -30,6 +30,7 @@ export interface BenchSuite {
     | 'transcode'
     | 'kubernetes'
     | 'chunks'
+    | 'turns'
     | 'deletion';
   missing(): Promise<string | null>;
   run(options: BenchOptions): Promise<readonly BenchLine[]>;

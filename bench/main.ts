@@ -18,6 +18,7 @@ import { submissionsSuite } from './suites/submissions.ts';
 import { thumbSuite } from './suites/thumb.ts';
 import { ticketsSuite } from './suites/tickets.ts';
 import { transcodeSuite } from './suites/transcode.ts';
+import { turnsSuite } from './suites/turns.ts';
 
 // `make bench`: runs the suites that BENCH names (all of them without it, `quick` for some of them with fewer
 // rounds), one after another, prints their lines and writes them to test-results/bench.json. A missed line is printed
@@ -39,6 +40,7 @@ const suites: readonly BenchSuite[] = [
   transcodeSuite,
   kubernetesSuite,
   chunksSuite,
+  turnsSuite,
   deletionSuite,
 ];
 

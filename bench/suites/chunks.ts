@@ -1,13 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { delimiter, dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { defaultEncoding } from '#domain/media/encoding-profile.ts';
 import { planLadder } from '#domain/media/ladder.ts';
-import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
 import { type ChunkedRun, chunkedRunSchema, modelOf, type Work } from '../support/chunked-run.ts';
+import { missingForCluster, runOnCluster } from '../support/on-cluster.ts';
 
 // A video in chunks on a cluster with real nodes: the same video by eight pods at once and by one at a time. Each pod
 // is held to a fifth of a processor, so that a small machine plays eight. scripts/e2e finds the cluster and loads the
@@ -27,13 +23,10 @@ const brief: Measurement = { prefix: 'brief-', pods: 4, videoSec: 40, preset: 's
 const cpu = '200m';
 const chunkSec = 6;
 const program = 'bench/load/chunks-on-cluster.ts';
-const checkout = join(import.meta.dirname, '../..');
 
 export const chunksSuite: BenchSuite = {
   name: 'chunks',
-  missing() {
-    return Promise.resolve(missingPrograms() ?? missingCluster());
-  },
+  missing: () => Promise.resolve(missingForCluster()),
   async run({ isQuick }) {
     const measurement = isQuick ? brief : full;
     const { one, many } = await measure(measurement);
@@ -47,40 +40,11 @@ export const chunksSuite: BenchSuite = {
   },
 };
 
-function missingPrograms(): string | null {
-  const absent = ['kubectl', 'helm', 'ffmpeg', 'redis-server'].filter((name) => findProgram(name) === null);
-  return absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`;
-}
-
-const isSet = (name: string) => (process.env[name] ?? '') !== '';
-
-/** A cluster is used only where the environment says how it gets images, as `make e2e` does. */
-function missingCluster(): string | null {
-  if (!isSet('KUBECONFIG')) {
-    const isOwn = ['kind', 'docker'].every((name) => findProgram(name) !== null);
-    return isOwn ? null : 'KUBECONFIG is not set, and there is no kind or no docker';
-  }
-  const getsImages = isSet('E2E_IMAGE_TAG') || (isSet('E2E_BUILD') && isSet('E2E_LOAD'));
-  return getsImages ? null : 'KUBECONFIG is set, but neither E2E_IMAGE_TAG nor E2E_BUILD and E2E_LOAD (scripts/e2e)';
-}
-
 const figuresSchema = z.object({ one: chunkedRunSchema, many: chunkedRunSchema });
 
 async function measure({ pods, videoSec, preset }: Measurement): Promise<z.infer<typeof figuresSchema>> {
-  const folders = ['kubectl', 'helm'].map((name) => dirname(findProgram(name) ?? ''));
   const options = ['--pods', pods, '--cpu', cpu, '--seconds', videoSec, '--preset', preset].map(String);
-  const child = spawn(join(checkout, 'scripts/e2e'), options, {
-    cwd: checkout,
-    env: {
-      ...process.env,
-      PATH: [process.env['PATH'], ...folders].join(delimiter),
-      E2E_COMMAND: `node ${program}`,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  if (exitCode !== 0) throw new Error(`scripts/e2e ended with ${String(exitCode)}: ${output.slice(-2_000)}`);
-  return figuresSchema.parse(JSON.parse(output.trim().split('\n').at(-1) ?? ''));
+  return figuresSchema.parse(await runOnCluster(program, options));
 }
 
 interface Compared {
