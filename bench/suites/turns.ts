@@ -16,13 +16,14 @@ const runSchema = z.object({
 });
 const figuresSchema = z.object({ alone: runSchema, inTurns: runSchema, inOrder: runSchema });
 
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
 export const turnsSuite: BenchSuite = {
   name: 'turns',
   missing: () => Promise.resolve(missingForCluster()),
   async run({ isQuick }) {
     const load = isQuick ? ['--images', '300', '--videos', '2', '--later', '20'] : [];
     const { alone, inTurns, inOrder } = figuresSchema.parse(await runOnCluster(program, load));
-    const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
     return [
       {
         id: 'turns.wait',
