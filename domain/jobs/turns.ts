@@ -75,7 +75,7 @@ export function takeTurns<Waiting extends WaitingKey>(
     keys.length === 0 ? least : Math.max(least, Math.min(...keys.map(tagOf)));
 
   // What reruns wait with says nothing while others wait.
-  const submitted = waiting.filter(({ isBackground }) => !isBackground);
+  const submitted = waiting.filter((one) => !one.isBackground);
   const foremost = submitted.length > 0 ? submitted : waiting;
   const isNew = ({ key }: WaitingKey) => !before.waiting.has(key);
   const earlier = lowest(

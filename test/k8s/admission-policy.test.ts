@@ -37,6 +37,10 @@ function createStrictly(namespace: string): Promise<string> {
   return kubectl(server, ['create', '--warnings-as-errors', '-f', '-'], JSON.stringify(manifest));
 }
 
+/** Sets or removes the API key that the namespace names: `=KEY` or `-`. */
+const annotate = (value: string) =>
+  kubectl(server, ['annotate', 'namespace', places.runners, '--overwrite', `reelwright.dev/key${value}`]);
+
 beforeAll(async () => {
   await applyChartRbac(places);
   const manifests = await renderChart({ ...leastValues, runners: { namespace: places.runners } }, places.release);
@@ -127,8 +131,6 @@ describe('names and labels that are reserved for the controller', () => {
   });
 
   test('C36.12: in a namespace that names an API key, others create MediaJobs of that key only', async () => {
-    const annotate = (value: string) =>
-      kubectl(server, ['annotate', 'namespace', places.runners, '--overwrite', `reelwright.dev/key${value}`]);
     await annotate('=aaaaaaaa');
     const create = (spec: object) => createAs(operator, mediaJob(`of-key-${randomUUID()}`, {}, spec));
     const refusal = 'spec.key must be aaaaaaaa, the API key of this namespace (its annotation reelwright.dev/key)';

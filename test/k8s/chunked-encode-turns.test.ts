@@ -11,6 +11,8 @@ import { type PlayedPod, PodPlayer } from '../../testing/k8s/pod-player.ts';
 
 const chunks = 4;
 
+const isImage = ({ part }: PlayedPod) => !/^\d|split|finish/.test(part);
+
 /** A worker and played pods; the chunks of a video end as they are released. */
 async function openScene(options: { readonly imageMs?: number } = {}) {
   const rig = await openControllerRig({
@@ -24,7 +26,6 @@ async function openScene(options: { readonly imageMs?: number } = {}) {
     const jobId = job.metadata?.labels?.['reelwright.dev/job-id'] ?? '';
     begun.push(`${(await rig.find(jobId)).keyId} ${part}`);
   };
-  const isImage = ({ part }: PlayedPod) => !/^\d|split|finish/.test(part);
   const player = new PodPlayer(
     { ...rig, workplace: rig },
     {

@@ -117,10 +117,10 @@ describe('the slots that videos share', () => {
   });
 });
 
-describe('C36.11: the last slot of a video', () => {
-  const scaledTo = (running: RunningJobs, name: string, pods: number) =>
-    running.show(name, { jobId: name, pool: 'default', mayRun: true, pods });
+const showPods = (running: RunningJobs, name: string, pods: number) =>
+  running.show(name, { jobId: name, pool: 'default', mayRun: true, pods });
 
+describe('C36.11: the last slot of a video', () => {
   it('is left when its chunk has ended, the pool is full and it is the turn of another key', () => {
     const { chunkPods, inTurn } = poolOf(2, { a: 1, other: 1 });
     expect(inTurn('a', { key: 'A', first: 'B', started: 1 }), 'a chunk runs').toBe(1);
@@ -151,8 +151,8 @@ describe('C36.11: the last slot of a video', () => {
     const { claim, claimed, running, chunkPods, inTurn } = poolOf(1, { a: 1 });
     inTurn('a', { key: 'A', first: 'B' });
     claim('b');
-    scaledTo(running, 'a', 0);
-    scaledTo(running, 'b', 1);
+    showPods(running, 'a', 0);
+    showPods(running, 'b', 1);
     expect(inTurn('a', { key: 'A', first: 'A', parallelism: 0 }), 'the other job runs').toBe(0);
     expect(chunkPods.resume('default', 'A')).toBeUndefined();
     claimed.remove('b');
@@ -162,7 +162,7 @@ describe('C36.11: the last slot of a video', () => {
     expect([chunkPods.countWaiting('default'), chunkPods.isGiven('a')]).toEqual([0, true]);
     expect(chunkPods.resume('default', 'A'), 'once').toBeUndefined();
     expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0 })).toBe(1);
-    scaledTo(running, 'a', 1);
+    showPods(running, 'a', 1);
     expect(inTurn('a', { key: 'A', first: 'A' })).toBe(1);
     expect(chunkPods.isGiven('a')).toBe(false);
   });
@@ -170,7 +170,7 @@ describe('C36.11: the last slot of a video', () => {
   it('is taken again once it has been free for five seconds, whoever should have it', () => {
     const { running, inTurn } = poolOf(1, { a: 1 });
     inTurn('a', { key: 'A', first: 'B' });
-    scaledTo(running, 'a', 0);
+    showPods(running, 'a', 0);
     expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 1_000 })).toBe(0);
     expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 5_900 })).toBe(0);
     expect(inTurn('a', { key: 'A', first: 'B', parallelism: 0, nowMs: 6_000 })).toBe(1);
@@ -178,8 +178,8 @@ describe('C36.11: the last slot of a video', () => {
 
   it('is known as left to the next leader by a Job without pods', () => {
     const { running, chunkPods, inTurn } = poolOf(1, { a: 0 }, ['b']);
-    scaledTo(running, 'a', 0);
-    scaledTo(running, 'b', 1);
+    showPods(running, 'a', 0);
+    showPods(running, 'b', 1);
     expect(inTurn('a', { key: 'A', first: 'A', parallelism: 0 })).toBe(0);
     expect(chunkPods.countWaiting('default')).toBe(1);
   });

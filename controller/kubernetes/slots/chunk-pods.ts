@@ -64,7 +64,7 @@ export class ChunkPods {
    * @param first the key whose turn it is among those that wait for a slot of the pool; undefined: none waits
    */
   of(job: ChunkJob, first: string | undefined, nowMs: number): number {
-    const { claimed, running, concurrencyOf } = this.#options;
+    const { running, concurrencyOf } = this.#options;
     const { name, jobId, pool } = job;
     this.#chunkJobs.set(jobId, job);
     for (const each of this.#chunkJobs.values())
