@@ -58,7 +58,7 @@ const claim = claimText('rollout', { returning: 'id' });
 const later = deferText('rollout');
 const countByStatus = 'select status, count(*)::int as count from rollouts group by status';
 const ofResources = `
-  select id from rollouts where resource is not null and status in (${literals(activeStatuses)})`;
+  select id, created_at as "createdAt" from rollouts where resource is not null and status in (${literals(activeStatuses)})`;
 /** Rollouts that ended; the rows of their items go with them, so a few at a time. */
 const oldItems = `
   with old as (
@@ -135,10 +135,9 @@ export class RolloutStore {
     return new Map(rows.map(({ status, count }) => [status, count]));
   }
 
-  /** The ids of the active rollouts that MediaRollouts made. */
-  async ofResources(): Promise<string[]> {
-    const { rows } = await this.#database.pool.query<{ id: string }>(ofResources);
-    return rows.map(({ id }) => id);
+  /** The active rollouts that MediaRollouts made. */
+  async ofResources(): Promise<Pick<Rollout, 'id' | 'createdAt'>[]> {
+    return (await this.#database.pool.query<Pick<Rollout, 'id' | 'createdAt'>>(ofResources)).rows;
   }
 
   /** Takes rollouts that no other call gets for ten seconds. */

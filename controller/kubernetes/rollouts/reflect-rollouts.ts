@@ -19,6 +19,7 @@ import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { Caches } from '../cache/caches.ts';
 import { timeOf } from '../plan/status.ts';
 import { mayForget, type WholenessPorts } from '../pools/cluster-copy.ts';
+import { aliveSinceMs } from '../reconcile/deleted.ts';
 import { type Acceptance, rolloutConditions } from './rollout-conditions.ts';
 
 /** The ports that the reflection of MediaRollouts needs. */
@@ -43,9 +44,8 @@ const otherwiseMs = 60_000;
 export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
   const objects = [...ports.caches.rollouts.values()];
   const uids = new Set(objects.map(({ metadata }) => metadata?.uid ?? ''));
-  const deleted = (await ports.rollouts.ofResources()).filter((id) => !uids.has(id));
-  if (deleted.length > 0 && (await mayForget(ports)))
-    for (const id of deleted) await ports.rollouts.move(id, 'cancelling', { reason: 'Its MediaRollout was deleted.' });
+  for (const id of await deletedByThemselves(uids, ports))
+    await ports.rollouts.move(id, 'cancelling', { reason: 'Its MediaRollout was deleted.' });
   let isActive = false;
   const errors: unknown[] = [];
   for (const object of objects) {
@@ -59,6 +59,17 @@ export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
   }
   if (errors.length > 0) throw errors[0];
   return { afterMs: isActive ? whileActiveMs : otherwiseMs };
+}
+
+/**
+ * The active rollouts whose MediaRollouts are missing, but for those that were begun before the namespace: their
+ * objects went with one that had its name.
+ */
+async function deletedByThemselves(uids: ReadonlySet<string>, ports: RolloutPorts): Promise<string[]> {
+  const missing = (await ports.rollouts.ofResources()).filter(({ id }) => !uids.has(id));
+  if (missing.length === 0 || !(await mayForget(ports))) return [];
+  const sinceMs = await aliveSinceMs(ports);
+  return missing.flatMap(({ id, createdAt }) => (sinceMs === null || createdAt.getTime() < sinceMs ? [] : [id]));
 }
 
 function isUnfinished({ status }: Rollout): boolean {
