@@ -132,7 +132,7 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     await rig.query('delete from usage_daily');
     await rig.query(
       `insert into usage_daily
-       select now()::date - age, '', 'video:transcode', 'small', 'h264', 0, 1, 0, $1::int8, 500, 0, 0, $1::int8, 0, 0, 0, 0
+       select now()::date - age, '', 'video:transcode', 'small', 'h264', 0, 1, 0, $1::int8, 500 + 100 * age, 0, 0, $1::int8, 0, 0, 0, 0
        from unnest(array[0, 40]) as age`,
       [hourMs],
     );
