@@ -19,7 +19,7 @@ function delivered(mediaMax: number) {
   return { written, fail: (times: number) => (failures = times), bytes: new DeliveredBytes({ store, log, mediaMax }) };
 }
 
-it('C37.22: bytes are counted by media, of what was found, open or signed, and written once', async () => {
+it('C37.21: bytes are counted by media, of what was found, open or signed, and written once', async () => {
   const { bytes, written } = delivered(10);
   bytes.count(segment('a'), whole, 100);
   bytes.count(segment('a'), part, 20);
@@ -36,7 +36,7 @@ it('C37.22: bytes are counted by media, of what was found, open or signed, and w
   ]);
 });
 
-it('C37.22: bytes of more media than there is memory for are counted together', async () => {
+it('C37.21: bytes of more media than there is memory for are counted together', async () => {
   const { bytes, written } = delivered(2);
   for (const hash of ['a', 'b', 'c', 'd', 'a']) bytes.count(segment(hash), whole, 10);
   await bytes.write();
@@ -49,7 +49,7 @@ it('C37.22: bytes of more media than there is memory for are counted together', 
   ]);
 });
 
-it('C37.22: an outage of the database loses no bytes, and those of a stop are written', async () => {
+it('C37.21: an outage of the database loses no bytes, and those of a stop are written', async () => {
   const { bytes, written, fail } = delivered(10);
   bytes.start();
   fail(1);

@@ -5,7 +5,7 @@ import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-// Bytes of streams by media, for the usage of API keys (C37.22): an addition for each response, and a statement every
+// Bytes of streams by media, for the usage of API keys (C37.21): an addition for each response, and a statement every
 // ten seconds. What a killed server had not written is lost, at most these ten seconds; a connection that is lost
 // between the commit and its answer counts them twice. An outage of the database loses nothing.
 

@@ -3,6 +3,9 @@ import type { QueueName } from './routing.ts';
 /** The highest priority of a job; the lowest is as far below 0. */
 export const priorityMax = 1000;
 
+/** The lowest priority of jobs: every other waiting job begins before a rerun of a rollout. */
+export const rolloutPriority = -priorityMax;
+
 /**
  * A line in a queue that says "this attempt of this job wants to run". Losing one loses nothing: the row is the truth.
  */

@@ -1,4 +1,4 @@
-import { rolloutPriority } from '../rollouts/rollout.ts';
+import { rolloutPriority } from './ticket.ts';
 
 /*
  * Turns: which API key's job gets the next slot of a pool.

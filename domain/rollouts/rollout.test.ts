@@ -5,11 +5,11 @@ import {
   isBeginning,
   rerunReasonOf,
   rolloutListQuerySchema,
-  rolloutPriority,
   rolloutRequestSchema,
   rolloutStatuses,
   statusesBefore,
 } from './rollout.ts';
+import { rolloutPriority } from '../jobs/ticket.ts';
 
 const request = {
   which: {

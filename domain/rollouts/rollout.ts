@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
-import { priorityMax } from '../jobs/ticket.ts';
 import type { NamedProfile } from '../media/profiles.ts';
 import { toolVersionPattern } from '../work/tool-version.ts';
 
@@ -179,9 +178,6 @@ export function totalOf({ canary, rest }: Pick<Rollout, 'canary' | 'rest'>): Rol
   const names = Object.keys(canary) as (keyof RolloutCounts)[];
   return Object.fromEntries(names.map((name) => [name, canary[name] + rest[name]])) as unknown as RolloutCounts;
 }
-
-/** The lowest priority of jobs: every other waiting job begins before a rerun of a rollout. */
-export const rolloutPriority = -priorityMax;
 
 /** The reason that reruns of a rollout have. */
 export function rerunReasonOf(rolloutId: string): string {

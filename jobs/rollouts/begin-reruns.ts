@@ -1,5 +1,6 @@
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
-import { isBeginning, rerunReasonOf, type Rollout, rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { rolloutPriority } from '#domain/jobs/ticket.ts';
+import { isBeginning, rerunReasonOf, type Rollout } from '#domain/rollouts/rollout.ts';
 import { scoreOf } from '#domain/rollouts/score.ts';
 import { defaultDocument, type NamedProfile } from '#domain/media/profiles.ts';
 import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';

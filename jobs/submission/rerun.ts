@@ -5,7 +5,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { rolloutPriority } from '#domain/jobs/ticket.ts';
 import { choicesOf, chosenFields, requireKeptChoices } from './choices.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';

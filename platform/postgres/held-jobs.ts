@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 import { jobColumns, type JobRow, jobOfRow, ticketColumns, ticketOfRow, type TicketRow, toJson } from './job-row.ts';
 import { lockKey, quotaUse } from './quota-use.ts';
 
-// Jobs that wait for a quota of their key (C37.23): not before `infinity`, so that nothing claims them and no sweeper
+// Jobs that wait for a quota of their key (C37.22): not before `infinity`, so that nothing claims them and no sweeper
 // misses their tickets. They are inserted and released under the lock of the key, so that a quota is exceeded by
 // neither, whichever server does it.
 

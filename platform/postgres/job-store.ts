@@ -2,7 +2,7 @@ import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { rolloutPriority } from '#domain/jobs/ticket.ts';
 import type { Database } from './database.ts';
 import { describeByJob, type SaidByJob } from './descriptions.ts';
 import { claimDue, claimText } from './due-work.ts';
@@ -185,7 +185,7 @@ export class JobStore extends AttemptStore {
     return usageOfToday(this.database);
   }
 
-  /** Releases jobs that wait for quotas of their keys as far as these allow now: their tickets (C37.23). */
+  /** Releases jobs that wait for quotas of their keys as far as these allow now: their tickets (C37.22). */
   releaseHeld(): Promise<Ticket[]> {
     return releaseHeld(this.database);
   }

@@ -1,6 +1,6 @@
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { rolloutPriority } from '#domain/jobs/ticket.ts';
 import type { Database } from './database.ts';
 import { toJson } from './job-row.ts';
 

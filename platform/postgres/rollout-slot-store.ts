@@ -1,4 +1,4 @@
-import { rolloutPriority } from '#domain/rollouts/rollout.ts';
+import { rolloutPriority } from '#domain/jobs/ticket.ts';
 import type { Database } from './database.ts';
 import type { BegunItem } from './rollout-item-store.ts';
 import { gaveWayMax, pauseAfter, slotsOf } from './rollout-row.ts';

@@ -149,7 +149,7 @@ describe('PATCH /api/media/{hash}', () => {
     expect((await patch(newHash(), { title: 'x' })).status).toBe(404);
   });
 
-  it('C38.25: a key with the right submit sets title and metadata, and nothing else', async () => {
+  it('C38.21: a key with the right submit sets title and metadata, and nothing else', async () => {
     const hash = newHash();
     await api.submit(thumbnail(hash), headers);
     const answerTo = async (right: 'submit' | 'delete' | 'read', body: object) => {
@@ -288,11 +288,11 @@ describe('GET /api/media?metadata=', () => {
     ['metadata=a=1&metadata=b=1&metadata=c=1&metadata=d=1', [400, '/metadata', 'too_big']],
     ['metadata=owner=7&q=x', [400, '/metadata', 'not_combinable']],
     ['metadata=owner=7&bytes_min=1', [400, '/bytes_min', 'not_combinable']],
-  ])('C38.26: "%s" finds media by strings of their metadata', async (query, found) => {
+  ])('C38.22: "%s" finds media by strings of their metadata', async (query, found) => {
     expect(await listed(query)).toEqual(found);
   });
 
-  it('C38.26: its pages have each media once, and a key with a prefix finds its own media', async () => {
+  it('C38.22: its pages have each media once, and a key with a prefix finds its own media', async () => {
     const first = await api.call('/api/media?metadata=owner=7&limit=2');
     expect(first.json.media.map(({ hash }: { hash: string }) => hash)).toEqual(['k-1', 'k-2']);
     expect(await listed(`metadata=owner=7&limit=2&cursor=${first.json.next_cursor}`)).toEqual(['l-3']);

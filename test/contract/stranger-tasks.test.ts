@@ -165,7 +165,7 @@ describe('one command for each of ten tasks', () => {
     expect(await printed('delete', 'c-gone', '--yes')).toMatchObject({ status: 'deleting' });
   });
 
-  it('C38.27: media are listed by their metadata', async () => {
+  it('C38.23: media are listed by their metadata', async () => {
     for (const [hash, owner] of ['c-of-7', 'c-of-8'].entries()) {
       const id = await submitted(owner, {}, { 'x-metadata': `owner=${hash + 7}` });
       await api.complete(id, { key: 'x' } as unknown as JobResults);
@@ -294,7 +294,7 @@ describe.skipIf(chromiumPath === null)('at most four steps in the console for ea
     await page.locator('.tile[data-gone=true]', { hasText: 'movie' }).waitFor();
   });
 
-  it('C38.27: the board finds media by a string of their metadata', async () => {
+  it('C38.23: the board finds media by a string of their metadata', async () => {
     const id = await submitted('of-seven', {}, { 'x-metadata': 'owner=7' });
     await api.complete(id, { key: 'x' } as unknown as JobResults);
     await made('of-nobody');

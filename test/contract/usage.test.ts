@@ -111,7 +111,7 @@ it('C37.8: `GET /api/jobs/{id}` has what the attempts of the job took', async ()
 const [rev, segment] = ['0123456789abcdef', 'video/r360_h264/seg_1.m4s'];
 const addressOf = (hash: string) => `/stream/${hash}/${rev}/${segment}`;
 
-it('C37.22: a server has written the bytes of streams that it sent when it has stopped', async () => {
+it('C37.21: a server has written the bytes of streams that it sent when it has stopped', async () => {
   const sent = new Map<string, number>();
   const add = async (bytesOf: ReadonlyMap<string, number>) => bytesOf.forEach((bytes, hash) => sent.set(hash, bytes));
   const other = await startApi({}, { delivered: { add } });

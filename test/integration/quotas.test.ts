@@ -155,7 +155,7 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     const { id } = await makeKey(databases[0] as Database, { name, rights: ['submit'], quotas: waits });
     return { id, submit: (server = 0) => submit(id, waits, {}, server) };
   };
-  it('C37.23: with `when_reached` wait a job beyond a quota is accepted, and begins when one has ended, the first first', async () => {
+  it('C37.22: with `when_reached` wait a job beyond a quota is accepted, and begins when one has ended, the first first', async () => {
     const key = await waiting('waits', { jobs_at_once: 2 });
     const jobs = [];
     for (let job = 0; job < 4; job += 1) jobs.push((await key.submit()).job);
@@ -180,7 +180,7 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     expect(ids(await store().releaseHeld())).toEqual([fourth]);
   });
 
-  it('C37.23: jobs wait for the next day where a quota of the day is used up', async () => {
+  it('C37.22: jobs wait for the next day where a quota of the day is used up', async () => {
     const key = await waiting('tomorrow', { jobs_a_day: 1 });
     await end((await key.submit()).job.id);
     const { job } = await key.submit();
@@ -191,7 +191,7 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     expect(ids(await store().releaseHeld())).toEqual([job.id]);
   });
 
-  it('C37.23: submissions, ends and releases at once on two servers never come to more at work than the quota', async () => {
+  it('C37.22: submissions, ends and releases at once on two servers never come to more at work than the quota', async () => {
     const key = await waiting('crowd', { jobs_at_once: 3 });
     const { pool } = databases[0] as Database;
     const working = `
@@ -212,7 +212,7 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     expect(begun.size).toBe(12);
   });
 
-  it('C37.23: a job that waits is cancelled like any other, and those of a revoked key begin', async () => {
+  it('C37.22: a job that waits is cancelled like any other, and those of a revoked key begin', async () => {
     const quotas = { jobs_at_once: 1, when_reached: 'wait' } as const;
     const jobs = [];
     for (let job = 0; job < 3; job += 1) jobs.push((await submit('revoked', quotas)).job.id);

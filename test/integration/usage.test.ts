@@ -220,7 +220,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     ]);
   });
 
-  it('C37.22: delivered bytes count for the job whose stream is played, else for the longest prefix of a key', async () => {
+  it('C37.21: delivered bytes count for the job whose stream is played, else for the longest prefix of a key', async () => {
     const owner = { rights: ['read'] as const, profiles: null };
     await makeKey(database, { ...owner, name: 'short', hashPrefix: 'own-' });
     const long = await makeKey(database, { ...owner, name: 'long', hashPrefix: 'own-er-' });
@@ -247,7 +247,7 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     expect(rows).toEqual([{ sum: 40 }]);
   });
 
-  it('C37.22: the role of delivery adds bytes without any right on usage', async () => {
+  it('C37.21: the role of delivery adds bytes without any right on usage', async () => {
     await database.transaction(async (client) => {
       await client.query('create role only_delivers');
       await client.query('set local role only_delivers');

@@ -76,7 +76,7 @@ it('a Job and its pod are labelled with job, attempt, pool and unit, and name th
   }
 });
 
-it('C37.21: a Job and its pod are labelled with the API key that asked for the job', () => {
+it('C37.20: a Job and its pod are labelled with the API key that asked for the job', () => {
   const { job: made, metadata } = podOf({}, {}, { ...job, keyId: '2bb80d53' });
   for (const of of [made.metadata, metadata]) expect(of?.labels).toMatchObject({ 'reelwright.dev/key-id': '2bb80d53' });
 });
