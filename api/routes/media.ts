@@ -175,7 +175,7 @@ const combinable: readonly (readonly string[])[] = [
 function filterOf(given: GivenFilters): MediaFilter {
   const names = filterNames.filter((name) => given[name] !== undefined);
   const [first] = names;
-  const areCombinable = combinable.some((together) => names.every((name) => together.includes(name)));
+  const areCombinable = combinable.some((group) => names.every((name) => group.includes(name)));
   if (names.length > 1 && !areCombinable)
     throw new KnownProblem('invalid_request', undefined, { faults: together(names) });
   if (given.q !== undefined) return searchOf(given.q);

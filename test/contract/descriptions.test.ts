@@ -253,22 +253,23 @@ describe('GET /api/media?q=', () => {
   });
 });
 
+const listed = async (query: string) => {
+  const { status, json } = await api.call(`/api/media?${query}`);
+  return status === 200
+    ? (json.media as { hash: string }[]).map(({ hash }) => hash)
+    : [status, json.errors?.[0]?.pointer, json.errors?.[0]?.code];
+};
+const madeWith = async (hash: string, pairs: string) => {
+  const { json } = await api.submit(thumbnail(hash), { 'x-metadata': pairs });
+  await api.complete(json.job_id, thumbnailResults);
+};
+
 describe('GET /api/media?metadata=', () => {
-  const listed = async (query: string) => {
-    const { status, json } = await api.call(`/api/media?${query}`);
-    return status === 200
-      ? (json.media as { hash: string }[]).map(({ hash }) => hash)
-      : [status, json.errors?.[0]?.pointer, json.errors?.[0]?.code];
-  };
-  const said = async (hash: string, pairs: string) => {
-    const { json } = await api.submit(thumbnail(hash), { 'x-metadata': pairs });
-    await api.complete(json.job_id, thumbnailResults);
-  };
   beforeAll(async () => {
-    await said('k-1', 'owner=7&place=S%C3%A3o+Lu%C3%ADs&kind=a%3Db');
-    await said('k-2', 'owner=7&place=Porto');
-    await said('l-3', 'owner=7');
-    await said('l-4', 'owner=77');
+    await madeWith('k-1', 'owner=7&place=S%C3%A3o+Lu%C3%ADs&kind=a%3Db');
+    await madeWith('k-2', 'owner=7&place=Porto');
+    await madeWith('l-3', 'owner=7');
+    await madeWith('l-4', 'owner=77');
     // Nothing is made of it yet.
     await api.submit(thumbnail('k-5'), { 'x-metadata': 'owner=7' });
   });
@@ -288,8 +289,8 @@ describe('GET /api/media?metadata=', () => {
     ['metadata=a=1&metadata=b=1&metadata=c=1&metadata=d=1', [400, '/metadata', 'too_big']],
     ['metadata=owner=7&q=x', [400, '/metadata', 'not_combinable']],
     ['metadata=owner=7&bytes_min=1', [400, '/bytes_min', 'not_combinable']],
-  ])('C38.22: "%s" finds media by strings of their metadata', async (query, found) => {
-    expect(await listed(query)).toEqual(found);
+  ])('C38.22: "%s" finds media by strings of their metadata', async (query, expected) => {
+    expect(await listed(query)).toEqual(expected);
   });
 
   it('C38.22: its pages have each media once, and a key with a prefix finds its own media', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Right, rights } from '#domain/keys/rights.ts';
+import { rights } from '#domain/keys/rights.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { makeKey, type MadeKey } from '../../testing/named-keys.ts';
 import { type ApiUnderTest, apiKey } from './api-under-test.ts';

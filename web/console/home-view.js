@@ -48,8 +48,8 @@ function findForm(navigate) {
   const onSubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const text = String(new FormData(event.currentTarget).get('find') ?? '').trim();
-    if (text !== '') void pathOf(text).then(navigate, announceProblem);
+    const text = new FormData(event.currentTarget).get('find');
+    if (typeof text === 'string' && text.trim() !== '') void pathOf(text.trim()).then(navigate, announceProblem);
   };
   return html`<form class="filters find" role="search" onSubmit=${onSubmit}>
     <label class="field inline wide"><span>Find</span>
