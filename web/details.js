@@ -2,10 +2,12 @@ import { elementOf } from './elements.js';
 
 // The details of a clean page: the figures of playback and the form that chooses a stream, behind a button.
 
+/** @param {boolean} [isOpen] the other way around by default */
+export function toggleDetails(isOpen) {
+  const isShown = document.body.toggleAttribute('data-details', isOpen);
+  elementOf('details-open', HTMLButtonElement).setAttribute('aria-expanded', String(isShown));
+}
+
 export function wireDetails() {
-  const button = elementOf('details-open', HTMLButtonElement);
-  button.addEventListener('click', () => {
-    const isOpen = document.body.toggleAttribute('data-details');
-    button.setAttribute('aria-expanded', String(isOpen));
-  });
+  elementOf('details-open', HTMLButtonElement).addEventListener('click', () => toggleDetails());
 }

@@ -1,3 +1,4 @@
+import { toggleDetails } from './details.js';
 import { elementOf } from './elements.js';
 
 // The message over the video: why the stream does not play, and what the viewer can do.
@@ -10,7 +11,11 @@ const buttons = {
 
 /** @param {import('./embedding.js').Report} report informs the page around */
 export function createMessage(report) {
-  buttons['enter-token'].addEventListener('click', () => elementOf('token', HTMLInputElement).focus());
+  buttons['enter-token'].addEventListener('click', () => {
+    // A clean page hides the field.
+    toggleDetails(true);
+    elementOf('token', HTMLInputElement).focus();
+  });
   return {
     /** The problem that is shown; undefined without one. */
     kind: () => box.dataset['kind'],
