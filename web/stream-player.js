@@ -1,6 +1,5 @@
 import { keyAddress, kindOfAddress, streamAddress, withTicket } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOf, problemOfStatus } from './problems.js';
-import { measuredMs } from './wait.js';
 
 // Shaka Player plays clear and encrypted streams (cbcs in fMP4). It fetches the key by a request of type KEY, reads the
 // key id from the init segment, and passes both to the browser's ClearKey.
@@ -51,7 +50,9 @@ export function createStreamPlayer(video, { choice, onChange, onProblem }) {
   // With HLS, Shaka Player shows no captions until it appends a video segment after their choice, and there is none
   // when the rest of the video is loaded already. So it begins with captions, which `load` hides.
   player.configure('preferredText', [{ language: navigator.language || 'en' }]);
-  const arrivals = measureArrivals(player);
+  // It measures nothing, so its estimate of the network stays the guess with which the player's begins.
+  const unmeasured = new shaka.abr.SimpleAbrManager();
+  unmeasured.configure(player.getConfiguration().abr);
   let isEncrypted = false;
   /**
    * The height of the quality that the viewer chose, left while it cannot be played; null: automatic.
@@ -140,39 +141,22 @@ export function createStreamPlayer(video, { choice, onChange, onProblem }) {
       const { streamBandwidth, estimatedBandwidth } = player.getStats();
       return { bitrate: streamBandwidth, network: estimatedBandwidth, encryption: isEncrypted ? 'cbcs' : 'none' };
     },
-    /** Whether a lower quality may follow, and what arrived of segments in the last seconds. */
+    /** How much arrives of what is needed, and whether a lower quality may follow. */
     line() {
+      const { streamBandwidth, estimatedBandwidth } = player.getStats();
+      const speed = estimatedBandwidth === unmeasured.getBandwidthEstimate() ? 0 : estimatedBandwidth;
       const [lowest] = player.getVideoTracks().toSorted((a, b) => a.bandwidth - b.bandwidth);
       const isLowest = lowest === undefined || lowest.active;
       /** @type {import('./wait.js').Line['quality']} */
       const quality = isLowest ? 'lowest' : player.getConfiguration().abr.enabled ? 'automatic' : 'chosen';
-      return { arrivals: arrivals(), needed: player.getStats().streamBandwidth, quality };
+      return { speed, needed: streamBandwidth, quality };
     },
     resume: () => player.retryStreaming(),
-    destroy: () => player.destroy(),
+    destroy() {
+      unmeasured.release();
+      return player.destroy();
+    },
   };
-}
-
-/**
- * Notes what arrives of segments, as the library measures it. Its estimate begins with a guess.
- *
- * @param {InstanceType<typeof shaka.Player>} player
- * @returns {() => import('./wait.js').Arrival[]} those of the last seconds
- */
-function measureArrivals(player) {
-  /** @type {import('./wait.js').Arrival[]} */
-  let arrivals = [];
-  const recent = () => arrivals.filter(({ atMs }) => performance.now() - atMs < measuredMs);
-  player.configure('abrFactory', () => {
-    const manager = new shaka.abr.SimpleAbrManager();
-    const measure = manager.segmentDownloaded.bind(manager);
-    manager.segmentDownloaded = (deltaTimeMs, bytes, ...rest) => {
-      arrivals = [...recent(), { atMs: performance.now(), bytes }];
-      measure(deltaTimeMs, bytes, ...rest);
-    };
-    return manager;
-  });
-  return recent;
 }
 
 /**

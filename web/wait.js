@@ -7,14 +7,10 @@ import { rateText } from './figures.js';
 const patienceMs = 1500;
 /** The text changes at most this often: screen readers read it out. */
 const changeMs = 2000;
-/** The network is measured over this time. */
-export const measuredMs = 5000;
 
 /**
- * @typedef {{atMs: number, bytes: number}} Arrival bytes of segments, and when they came
- *
  * @typedef {object} Line what is known of the way to the server
- * @property {readonly Arrival[]} arrivals of the last seconds
+ * @property {number} speed bits a second that arrive, 0 before they are measured
  * @property {number} needed bits a second of the chosen quality, 0 before one is chosen
  * @property {'lowest' | 'automatic' | 'chosen'} quality whether a lower one may follow
  * @property {string} fault the title of the problem with a part, or ''
@@ -23,18 +19,6 @@ export const measuredMs = 5000;
  * @typedef {'network' | 'server' | ''} WaitReason
  * @typedef {{reason: WaitReason, message: string}} Wait
  */
-
-/**
- * The bits a second that arrive; 0 where too little has come to say. The first arrival began at an unknown time.
- *
- * @param {readonly Arrival[]} arrivals
- */
-function speedOf(arrivals) {
-  const [first, last] = [arrivals[0], arrivals.at(-1)];
-  const elapsedMs = first && last ? last.atMs - first.atMs : 0;
-  const bytes = arrivals.slice(1).reduce((sum, arrival) => sum + arrival.bytes, 0);
-  return elapsedMs > 0 ? (8000 * bytes) / elapsedMs : 0;
-}
 
 const remedies = {
   lowest: 'There is no lower quality.',
@@ -46,10 +30,10 @@ const remedies = {
  * @param {Line} line
  * @returns {Wait}
  */
-export function waitOf({ arrivals, needed, quality, fault, tries }) {
+export function waitOf({ speed, needed, quality, fault, tries }) {
   if (fault !== '') return { reason: 'server', message: `${fault}. Try ${tries} is on its way.` };
-  const speed = speedOf(arrivals);
-  if (speed === 0 || speed >= needed) return { reason: 'network', message: 'Waiting for the network.' };
+  const isSlow = speed > 0 && speed < needed;
+  if (!isSlow) return { reason: 'network', message: 'Waiting for the network.' };
   const message = `Waiting for the network: ${rateText(speed)} of ${rateText(needed)} needed. ${remedies[quality]}`;
   return { reason: 'network', message };
 }
