@@ -147,7 +147,7 @@ async function makeKeys(): Promise<void> {
 
 beforeAll(async () => {
   const mediaProfiles = mediaProfilesSchema.parse({
-    profiles: { small: { crf: 30, ladder: [{ short_side: 240, bitrate: 300_000 }] } },
+    profiles: { small: { crf: 30, quality: { report: true }, ladder: [{ short_side: 240, bitrate: 300_000 }] } },
     rules: [{ source_prefix: 'phones/', source_bytes_max: 50_000_000, profile: 'small' }],
   });
   api = await startApi({ console: 'on', mediaProfiles });
