@@ -136,6 +136,14 @@ describe('C36.11: the last slot of a video', () => {
     expect(poolOf(2, { a: 1 }).inTurn('a', { key: 'A', first: 'B' })).toBe(1);
   });
 
+  it('is kept by a new Job until its first chunk has begun', () => {
+    const { inTurn } = poolOf(1, { a: 1 });
+    expect(inTurn('a', { key: 'A', parallelism: null })).toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'B' })).toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'B', started: 1 })).toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'B' })).toBe(0);
+  });
+
   it('is kept by a Job that Kueue has admitted', () => {
     expect(poolOf(1, { a: 1 }).inTurn('a', { key: 'A', first: 'B', keepsSlot: true })).toBe(1);
   });
@@ -165,6 +173,9 @@ describe('C36.11: the last slot of a video', () => {
     showPods(running, 'a', 1);
     expect(inTurn('a', { key: 'A', first: 'A' })).toBe(1);
     expect(chunkPods.isGiven('a')).toBe(false);
+    expect(inTurn('a', { key: 'A', first: 'B' }), 'its pod has not started').toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'B', started: 1 })).toBe(1);
+    expect(inTurn('a', { key: 'A', first: 'B' }), 'that chunk has ended').toBe(0);
   });
 
   it('is taken again once it has been free for five seconds, whoever should have it', () => {

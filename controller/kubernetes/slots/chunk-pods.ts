@@ -13,6 +13,14 @@ import type { RunningJobs } from './running-jobs.ts';
  * stored. It takes no slot, although its row stays claimed.
  */
 
+/**
+ * - `waits`: it gave its slot up.
+ * - `given`: it was given one again, and its Job asks for no pods yet.
+ * - `starting`: its Job asks for pods, none of which has begun a chunk. It keeps the slot until then, or two encodes
+ *   would pass it to each other before a pod can start.
+ */
+type State = 'waits' | 'given' | 'starting';
+
 /** A slot must be free this long before a chunked encode takes it: a short job may be about to. */
 const freeForMs = 5_000;
 
@@ -50,8 +58,8 @@ export class ChunkPods {
   /** By the id of the job. */
   readonly #chunkJobs = new Map<string, ChunkJob>();
   readonly #freeSinceMs = new Map<string, number>();
-  /** The encodes that gave their slot up, or were given one and have no pods yet, by the id of the job. */
-  readonly #states = new Map<string, 'waits' | 'given'>();
+  /** By the id of the job; without one an encode has its slot. */
+  readonly #states = new Map<string, State>();
 
   constructor(options: ChunkPodsOptions) {
     this.#options = options;
@@ -143,13 +151,16 @@ export class ChunkPods {
   #setState(job: ChunkJob, first: string | undefined, nowMs: number): void {
     const { jobId, pool, key, parallelism, started, keepsSlot } = job;
     const state = this.#states.get(jobId);
-    const hasPods = started > 0 || keepsSlot === true;
-    if (hasPods || (state === 'given' && parallelism !== 0)) {
+    if (started > 0 || keepsSlot === true) {
       this.#states.delete(jobId);
-      if (hasPods) return;
+      return;
     }
+    if (state === 'given' && parallelism !== 0) this.#states.set(jobId, 'starting');
     if (!this.#states.has(jobId)) {
-      if (parallelism !== 0 && !this.#mustLeave(job, first)) return;
+      if (parallelism !== 0 && !this.#mustLeave(job, first)) {
+        if (parallelism === null) this.#states.set(jobId, 'starting');
+        return;
+      }
       this.#states.set(jobId, 'waits');
       this.#freeSinceMs.delete(jobId);
       this.#options.claimed.announce();
