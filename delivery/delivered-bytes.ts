@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
-import { pause } from '#platform/lifecycle/backoff.ts';
-import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { PeriodicWrites } from './periodic-writes.ts';
 
 // Bytes of streams by media, for the usage of API keys (C37.21): an addition for each response, and a statement every
 // ten seconds. What a killed server had not written is lost, at most these ten seconds; a connection that is lost
 // between the commit and its answer counts them twice. An outage of the database loses nothing.
 
-const everyMs = 10_000;
-const lastWriteMsMax = 2_000;
 /** About four megabytes. Bytes of media beyond are counted together. */
 const mediaMaxDefault = 20_000;
 const ofOthers = '';
@@ -26,17 +23,17 @@ interface DeliveredBytesDependencies {
 
 export class DeliveredBytes {
   readonly #store: Pick<DeliveredStore, 'add'>;
-  readonly #log: Logger;
   readonly #mediaMax: number;
-  readonly #stopping = new AbortController();
+  readonly #writes: PeriodicWrites;
   #bytes = new Map<string, number>();
-  #isWritten = true;
-  #ended = Promise.resolve();
 
   constructor({ store, log, mediaMax = mediaMaxDefault }: DeliveredBytesDependencies) {
     this.#store = store;
-    this.#log = log;
     this.#mediaMax = mediaMax;
+    this.#writes = new PeriodicWrites({
+      write: () => this.#writeAll(),
+      onFailure: (error) => log.warn({ err: error }, 'delivered bytes not written'),
+    });
   }
 
   /** Counts the bytes that were written for a response, once it has ended or its client has left. */
@@ -46,29 +43,27 @@ export class DeliveredBytes {
   }
 
   start(): void {
-    this.#ended = this.#repeat();
+    this.#writes.start();
   }
 
-  /** Writes what is left, for two seconds at most. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#ended;
-    await withTimeout(this.write(), lastWriteMsMax, 'the last delivered bytes were not written').catch(() => undefined);
+  stop(): Promise<void> {
+    return this.#writes.stop();
   }
 
   /** Writes all bytes so far. What could not be written is written with the next. */
-  async write(): Promise<void> {
+  write(): Promise<void> {
+    return this.#writes.write();
+  }
+
+  async #writeAll(): Promise<void> {
     const taken = this.#bytes;
     if (taken.size === 0) return;
     this.#bytes = new Map();
     try {
       await this.#store.add(taken);
-      this.#isWritten = true;
     } catch (error) {
       for (const [hash, bytes] of taken) this.#add(hash, bytes);
-      // An outage lasts: one line for each.
-      if (this.#isWritten) this.#log.warn({ err: error }, 'delivered bytes not written');
-      this.#isWritten = false;
+      throw error;
     }
   }
 
@@ -76,13 +71,5 @@ export class DeliveredBytes {
     const before = this.#bytes.get(hash);
     const counted = before === undefined && this.#bytes.size >= this.#mediaMax ? ofOthers : hash;
     this.#bytes.set(counted, (before ?? this.#bytes.get(counted) ?? 0) + bytes);
-  }
-
-  async #repeat(): Promise<void> {
-    for (;;) {
-      await pause(everyMs, this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return;
-      await this.write();
-    }
   }
 }

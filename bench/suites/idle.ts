@@ -13,7 +13,14 @@ import type { BenchLine, BenchSuite } from '../harness.ts';
 import { startOrigin, startProxy } from '../load/nginx.ts';
 import { startDeliveryServer } from '../support/delivery-server.ts';
 import { percentile, play, startLoad } from '../support/load-processes.ts';
-import { bucket, fillOrigin, mediaHash, type StreamCase, streamCases } from '../support/stream-objects.ts';
+import {
+  bucket,
+  fillOrigin,
+  mediaHash,
+  mediaVariables,
+  type StreamCase,
+  streamCases,
+} from '../support/stream-objects.ts';
 
 // Players that keep their connections and request nothing: what one costs in memory, and what another address sees
 // beside 10,000 of them, ours and a tuned nginx with its cache in the same run. What the kernel keeps of a connection
@@ -53,13 +60,7 @@ export const idleSuite: BenchSuite = {
       const nginx = findProgram('nginx') ?? '';
       const origin = await startOrigin(nginx, folder);
       stops.push(() => origin.stop());
-      const variables = {
-        MEDIA_BUCKET: bucket,
-        MEDIA_S3_ENDPOINT: origin.url,
-        MEDIA_S3_ACCESS_KEY_ID: 'bench',
-        MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
-      };
-      const ours = await measure(await startDeliveryServer(folder, variables));
+      const ours = await measure(await startDeliveryServer(folder, mediaVariables(origin.url)));
       const path = `/${bucket}/${dirname(videoRoot(mediaHash))}/`;
       const proxy = await startProxy(nginx, { origin: origin.url, path, form: 'cached' });
       stops.push(() => proxy.stop());

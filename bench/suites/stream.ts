@@ -15,6 +15,7 @@ import {
   fillOrigin,
   keyFile,
   mediaHash,
+  mediaVariables,
   type StreamCase,
   streamCases,
 } from '../support/stream-objects.ts';
@@ -87,20 +88,13 @@ async function startTargets(folder: string, scheme: Scheme, stops: (() => Promis
   const path = `/${bucket}/${dirname(videoRoot(mediaHash))}/`;
   const proxy = (form: ProxyForm) => started(startProxy(nginx, { origin: origin.url, path, form }));
   return {
-    ours: await startDeliveryServer(folder, deliveryVariables(origin.url, certificateFile(folder))),
+    ours: await startDeliveryServer(folder, {
+      ...mediaVariables(origin.url),
+      NODE_EXTRA_CA_CERTS: certificateFile(folder),
+    }),
     buffered: await proxy('buffered'),
     unbuffered: await proxy('unbuffered'),
     cached: await proxy('cached'),
-  };
-}
-
-function deliveryVariables(endpoint: string, trustedCertificate: string): Record<string, string> {
-  return {
-    MEDIA_BUCKET: bucket,
-    MEDIA_S3_ENDPOINT: endpoint,
-    MEDIA_S3_ACCESS_KEY_ID: 'bench',
-    MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
-    NODE_EXTRA_CA_CERTS: trustedCertificate,
   };
 }
 

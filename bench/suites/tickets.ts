@@ -9,7 +9,14 @@ import { type BenchLine, type BenchSuite, interleave, median } from '../harness.
 import { startOrigin } from '../load/nginx.ts';
 import { load } from '../load/wrk.ts';
 import { startOnOwnServers } from '../support/own-servers.ts';
-import { bucket, coldCount, fillOrigin, mediaHash, type StreamCase, streamCases } from '../support/stream-objects.ts';
+import {
+  coldCount,
+  fillOrigin,
+  mediaHash,
+  mediaVariables,
+  type StreamCase,
+  streamCases,
+} from '../support/stream-objects.ts';
 
 // `/s/{ticket}/…` beside `/stream/…` of one server: what the ticket costs. It has a database, which says that no ticket
 // was withdrawn; it is read once a second, and not for a request.
@@ -55,12 +62,7 @@ async function startServer(stops: (() => Promise<unknown>)[]): Promise<Server> {
   const { program } = await startOnOwnServers(stops, {
     args: ['--mode=server'],
     probe: '/healthz',
-    variables: {
-      MEDIA_BUCKET: bucket,
-      MEDIA_S3_ENDPOINT: origin.url,
-      MEDIA_S3_ACCESS_KEY_ID: 'bench',
-      MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
-    },
+    variables: mediaVariables(origin.url),
   });
   // Its tables are made meanwhile.
   for (const prefix of [streamCases.playlists.path.prefix, signedPrefix(streamCases.playlists)])

@@ -15,6 +15,16 @@ export const coldCount = 60_000;
 /** As many as a few renditions have in use: these are in memory after the first second. */
 const hotCount = 20;
 
+/** The settings of a server whose media bucket is at an origin that checks no signature. */
+export function mediaVariables(endpoint: string): Record<string, string> {
+  return {
+    MEDIA_BUCKET: bucket,
+    MEDIA_S3_ENDPOINT: endpoint,
+    MEDIA_S3_ACCESS_KEY_ID: 'bench',
+    MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
+  };
+}
+
 export interface StreamCase {
   readonly id: string;
   readonly what: string;

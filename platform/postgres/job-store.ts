@@ -1,8 +1,7 @@
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
-import type { Ticket } from '#domain/jobs/ticket.ts';
-import { rolloutPriority } from '#domain/jobs/ticket.ts';
+import { rolloutPriority, type Ticket } from '#domain/jobs/ticket.ts';
 import type { Database } from './database.ts';
 import { describeByJob, type SaidByJob } from './descriptions.ts';
 import { claimDue, claimText } from './due-work.ts';

@@ -197,17 +197,18 @@ const search = async (q: string, more = '') =>
     readonly next_cursor: string | null;
   };
 const found = async (q: string) => (await search(q)).media.map(({ hash }) => hash);
-const made = async (hash: string, called: string) => {
-  const { json } = await api.submit(thumbnail(hash), called === '' ? {} : { 'x-title': encodeURIComponent(called) });
+const titled = (text: string) => ({ 'x-title': encodeURIComponent(text) });
+const made = async (hash: string, given: Readonly<Record<string, string>> = {}) => {
+  const { json } = await api.submit(thumbnail(hash), given);
   await api.complete(json.job_id, thumbnailResults);
 };
 
 describe('GET /api/media?q=', () => {
   beforeAll(async () => {
-    await made('q-1', "Zoë's Holiday: Müller/Straße");
-    await made('q-2', 'zoe on HOLIDAY, day 2');
-    await made('holiday-3', '');
-    await made('q-4', '東京 movie.mp4');
+    await made('q-1', titled("Zoë's Holiday: Müller/Straße"));
+    await made('q-2', titled('zoe on HOLIDAY, day 2'));
+    await made('holiday-3');
+    await made('q-4', titled('東京 movie.mp4'));
     // Nothing is made of it yet.
     await api.submit(thumbnail('q-5'), { 'x-title': 'Holiday of tomorrow' });
   });
@@ -259,17 +260,12 @@ const listed = async (query: string) => {
     ? (json.media as { hash: string }[]).map(({ hash }) => hash)
     : [status, json.errors?.[0]?.pointer, json.errors?.[0]?.code];
 };
-const madeWith = async (hash: string, pairs: string) => {
-  const { json } = await api.submit(thumbnail(hash), { 'x-metadata': pairs });
-  await api.complete(json.job_id, thumbnailResults);
-};
-
 describe('GET /api/media?metadata=', () => {
   beforeAll(async () => {
-    await madeWith('k-1', 'owner=7&place=S%C3%A3o+Lu%C3%ADs&kind=a%3Db');
-    await madeWith('k-2', 'owner=7&place=Porto');
-    await madeWith('l-3', 'owner=7');
-    await madeWith('l-4', 'owner=77');
+    await made('k-1', { 'x-metadata': 'owner=7&place=S%C3%A3o+Lu%C3%ADs&kind=a%3Db' });
+    await made('k-2', { 'x-metadata': 'owner=7&place=Porto' });
+    await made('l-3', { 'x-metadata': 'owner=7' });
+    await made('l-4', { 'x-metadata': 'owner=77' });
     // Nothing is made of it yet.
     await api.submit(thumbnail('k-5'), { 'x-metadata': 'owner=7' });
   });

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Ticket } from '#domain/jobs/ticket.ts';
+import { rolloutPriority, type Ticket } from '#domain/jobs/ticket.ts';
 import { ticketOf } from '#jobs/submission/enqueue.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
-import { rolloutPriority } from '#domain/jobs/ticket.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import type { NewJob } from '#platform/postgres/job-store.ts';
 import { PoolTurns } from '../../controller/execution/pool-turns.ts';
