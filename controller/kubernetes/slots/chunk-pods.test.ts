@@ -144,6 +144,14 @@ describe('C36.11: the last slot of a video', () => {
     expect(inTurn('a', { key: 'A', first: 'B' })).toBe(0);
   });
 
+  it('is left by a new Job that was scaled to no pods before its first chunk began', () => {
+    const { running, chunkPods, inTurn } = poolOf(1, { a: 1 });
+    expect(inTurn('a', { key: 'A', parallelism: null })).toBe(1);
+    showPods(running, 'a', 0);
+    inTurn('a', { key: 'A', first: 'B', parallelism: 0 });
+    expect(chunkPods.isOwed('default', 'A')).toBe(true);
+  });
+
   it('is kept by a Job that Kueue has admitted', () => {
     expect(poolOf(1, { a: 1 }).inTurn('a', { key: 'A', first: 'B', keepsSlot: true })).toBe(1);
   });

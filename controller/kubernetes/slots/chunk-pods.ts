@@ -7,7 +7,7 @@ import type { RunningJobs } from './running-jobs.ts';
  * The slots of chunked encodes.
  *
  *   has a slot ──a chunk ended, the pool is full, another key is next──▶ waits ──its turn, or a slot that stays free──▶
- *   is given a slot ──its Job has pods again──▶ has a slot
+ *   is given a slot ──its Job asks for pods again──▶ starts ──a chunk has begun──▶ has a slot
  *
  * Who waits has a Job without pods (`parallelism: 0`), from which the next leader knows it; its finished chunks are
  * stored. It takes no slot, although its row stays claimed.
@@ -156,6 +156,7 @@ export class ChunkPods {
       return;
     }
     if (state === 'given' && parallelism !== 0) this.#states.set(jobId, 'starting');
+    if (state === 'starting' && parallelism === 0) this.#states.delete(jobId);
     if (!this.#states.has(jobId)) {
       if (parallelism !== 0 && !this.#mustLeave(job, first)) {
         if (parallelism === null) this.#states.set(jobId, 'starting');
