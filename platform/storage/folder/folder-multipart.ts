@@ -140,10 +140,13 @@ class FolderMultipart implements MultipartStore {
   async #removeBefore(id: string, number: number, name: string): Promise<void> {
     const files = (await this.#namesOf(id)).filter((file) => file.number === number);
     const own = files.find(({ path }) => path.endsWith(name));
-    if (own === undefined) return;
-    const ownMs = await writtenMs(own);
-    for (const other of files)
-      if (other !== own && (await writtenMs(other)) < ownMs) await unlessMissing(() => unlink(other.path));
+    const ownMs = own === undefined ? null : await writtenMs(own);
+    // A later call has removed it, and what stays is that call's.
+    if (ownMs === null) return;
+    for (const other of files) {
+      const otherMs = other === own ? null : await writtenMs(other);
+      if (otherMs !== null && otherMs < ownMs) await unlessMissing(() => unlink(other.path));
+    }
   }
 
   async #remove(id: string): Promise<void> {
@@ -220,7 +223,7 @@ async function guarded<T>(work: () => Promise<T>, signal?: AbortSignal): Promise
   }
 }
 
-/** When a file was written, in milliseconds since the epoch; one that is not there any more is no older than others. */
-async function writtenMs({ path }: { readonly path: string }): Promise<number> {
-  return (await unlessMissing(() => stat(path)))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+/** When a file was written, in milliseconds since the epoch; null when it is not there any more. */
+async function writtenMs({ path }: { readonly path: string }): Promise<number | null> {
+  return (await unlessMissing(() => stat(path)))?.mtimeMs ?? null;
 }
