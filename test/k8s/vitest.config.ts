@@ -21,7 +21,6 @@ const alone = [
   'chunked-encode',
   'client',
   'doctor',
-  'install-commands',
   'lease',
   'many-jobs',
   'rbac',
