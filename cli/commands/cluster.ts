@@ -1,5 +1,3 @@
-import { runnerPools } from '#platform/kubernetes/objects.ts';
-import { openKubeClient } from '../kube.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 
@@ -18,6 +16,10 @@ export const pools: Command = {
     const namespace = options.text('namespace') ?? env['RUNNER_NAMESPACE'];
     if (namespace === undefined)
       throw new UsageError('--namespace: expected the namespace of the runners, found nothing');
+    const [{ runnerPools }, { openKubeClient }] = await Promise.all([
+      import('#platform/kubernetes/objects.ts'),
+      import('../kube.ts'),
+    ]);
     const client = await openKubeClient(env);
     try {
       const { items } = await client.list(runnerPools, { namespace, signal });

@@ -1,7 +1,6 @@
-import { modes } from '#platform/config/variables.ts';
+import { modes } from '#platform/config/variable.ts';
 import type { Command } from '../command.ts';
-import { type CheckResult, Ground, runChecks } from '../doctor/check.ts';
-import { checks } from '../doctor/index.ts';
+import type { CheckResult } from '../doctor/check.ts';
 import { exitCode, UsageError } from '../exit-codes.ts';
 import type { Badge } from '../output.ts';
 
@@ -26,6 +25,11 @@ export const doctor: Command = {
     const callbackUrls = options.all('callback-url');
     const wrong = callbackUrls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
     if (wrong !== undefined) throw new UsageError(`--callback-url: expected http://… or https://…, found ${wrong}`);
+    // Read here: every other command would wait for the databases' and the cluster's clients too.
+    const [{ Ground, runChecks }, { checks }] = await Promise.all([
+      import('../doctor/check.ts'),
+      import('../doctor/index.ts'),
+    ]);
     const ground = new Ground({ env, flags: mode === undefined ? [] : [`--mode=${mode}`], callbackUrls, signal });
     try {
       const results = await runChecks(checks, ground, (result) => {

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { readWrittenProfiles } from '#platform/config/written-profiles.ts';
 import type { Command } from '../command.ts';
 import { exitCode, UsageError } from '../exit-codes.ts';
 
 /** Every fault of the profiles in a text, a line each. */
-function profileFaults(text: string): readonly string[] {
+async function profileFaults(text: string): Promise<readonly string[]> {
+  const { readWrittenProfiles } = await import('#platform/config/written-profiles.ts');
   return readWrittenProfiles(text).faults.map(({ profile, field, detail }) =>
     [profile, field, detail].filter(Boolean).join(': '),
   );
@@ -22,7 +22,7 @@ export const profilesCheck: Command = {
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       throw new UsageError(`${file}: expected a file that can be read (${error.code})`);
     });
-    const faults = profileFaults(text);
+    const faults = await profileFaults(text);
     output.result({ valid: faults.length === 0, faults }, faults.length === 0 ? 'valid' : faults.join('\n'));
     return faults.length === 0 ? 0 : exitCode('invalid');
   },

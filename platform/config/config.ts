@@ -5,8 +5,8 @@ import { type MisspeltVariable, misspeltVariables } from './misspelt.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
 import { faultsOfUnsigned } from './thumb-settings.ts';
 import { parseUploadSettings, type UploadSettings } from './upload-settings.ts';
-import { type Environment, missingVariables, readVariables, type Role, type Values } from './variable.ts';
-import { configVariables, modes, type RedisUrl, secretVariables, sections } from './variables.ts';
+import { type Environment, missingVariables, modes, readVariables, type Role, type Values } from './variable.ts';
+import { configVariables, type RedisUrl, secretVariables, sections } from './variables.ts';
 
 type ConfigValues = Values<typeof configVariables>;
 

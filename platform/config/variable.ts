@@ -10,6 +10,9 @@ import type { TextValue } from './values.ts';
 /** `process.env`, or a part of it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What one process is; `all` is both others. */
+export const modes = ['all', 'server', 'worker'] as const;
+
 /** The roles of a process, by its mode, its surfaces and its executor; `kubernetes` is a worker of that executor. */
 export const everyRole = ['api', 'delivery', 'worker', 'kubernetes'] as const;
 export type Role = (typeof everyRole)[number];

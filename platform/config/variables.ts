@@ -29,12 +29,11 @@ import {
   wordsValue,
   wordValue,
 } from './values.ts';
-import { declareFor, everyRole } from './variable.ts';
+import { declareFor, everyRole, modes } from './variable.ts';
 
 // Every variable, in the sections of docs/reference/configuration.md. Sizes are bytes and durations milliseconds,
 // unless the field's name says otherwise.
 
-export const modes = ['all', 'server', 'worker'] as const;
 const surfaces = ['api', 'delivery'] as const;
 const consoleChoices = ['off', 'on', 'home'] as const;
 
