@@ -237,7 +237,7 @@ export function readerOf(jobs: Pick<JobStore, 'find'>) {
     if (job === null) throw new Error(`no job ${id}`);
     return job;
   };
-  const finished = (id: string, timeoutMs = 60_000) =>
+  const finished = (id: string, timeoutMs = 200_000) =>
     until(
       () => find(id),
       ({ status }) => isFinal(status),
@@ -277,7 +277,7 @@ export async function processesWith(text: string): Promise<number[]> {
 export async function until<T>(
   read: () => Promise<T> | T,
   isExpected: (value: T) => boolean,
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

@@ -85,7 +85,6 @@ export async function openFleet({ onTestFinished }: Pick<TestContext, 'onTestFin
       until(
         () => find(id),
         (job) => job.phase === phase,
-        60_000,
       ),
     /** The folders that are the buckets. */
     source,

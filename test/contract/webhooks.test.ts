@@ -75,7 +75,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     rig = await openRig({ WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_BACKOFF: backoff });
     return rig.startWorker();
   };
-  const reaches = (id: string, callbackStatus: 'sent' | 'callback_failed', timeoutMs = 15_000) =>
+  const reaches = (id: string, callbackStatus: 'sent' | 'callback_failed', timeoutMs = 60_000) =>
     until(
       () => rig.find(id),
       (job) => job.callbackStatus === callbackStatus,
