@@ -14,6 +14,7 @@ export const imageOptions: Readonly<Record<string, OptionRow>> = {
   gravity: { value: 'GRAVITY', doc: 'what --fit cover keeps: center, north, northeast …, attention or entropy' },
   rotate: { value: 'DEGREES', doc: 'clockwise: 0, 90, 180 or 270' },
   crop: { value: 'PART', doc: 'left-top-width-height in pixels of the turned image' },
+  trim: { value: 'N', doc: 'cuts off margins that differ from the first pixel by at most this, from 1 to 254' },
   blur: { value: 'SIGMA', doc: 'from 0.3 to 100' },
   sharpen: { value: 'SIGMA', doc: 'from 0.3 to 10' },
   background: { value: 'COLOUR', doc: 'rrggbb, of margins and of what is transparent' },
@@ -50,8 +51,8 @@ export function imageQuery(options: Context['options'], expiresInSec: number | u
   );
 }
 
-const numbers = ['w', 'h', 'q', 'dpr', 'rotate', 'blur', 'sharpen', 'exp'];
+const numbers = ['w', 'h', 'q', 'dpr', 'rotate', 'trim', 'blur', 'sharpen', 'exp'];
 
 /** Options that the query has by the same name. */
-const sameOptions = ['fit', 'dpr', 'gravity', 'rotate', 'crop', 'blur', 'sharpen', 'background', 'preset'];
+const sameOptions = ['fit', 'dpr', 'gravity', 'rotate', 'trim', 'crop', 'blur', 'sharpen', 'background', 'preset'];
 const longNames: Readonly<Record<string, string>> = { w: 'width', h: 'height', f: 'format', q: 'quality' };

@@ -34,7 +34,7 @@ const doc: RouteDoc = {
   description:
     'The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: ' +
     '`w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, ' +
-    '`entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), ' +
+    '`entropy`), `rotate` (0, 90, 180, 270), `trim` (1–254), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), ' +
     '`background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `from` (`source`), `exp`.',
   credential: 'none',
   path: { sig: 'The signature.', encoded_key: 'base64url of the object key.' },

@@ -17,6 +17,7 @@ it.each([
     { rotate: '90', blur: '3', sharpen: '0.5', background: 'ff0080' },
   ],
   [`sig/bg:ffee00/c:100:50:nowe:10:20/plain/${key}`, { background: 'ffee00', crop: '10-20-100-50' }],
+  [`sig/t:10/plain/${key}`, { trim: '10' }],
   [`sig/pr:card/exp:1893456000/plain/${key}`, { preset: 'card', exp: '1893456000' }],
   [`sig/rt:fill/g:no/w:10/plain/${key}`, { fit: 'cover', w: '10' }],
   [`sig/plain/${encodeURIComponent(key)}`, {}],
@@ -25,7 +26,7 @@ it.each([
 });
 
 it.each([
-  [`sig/rs:force:10:10/trim:10/wm:0.5:soea/plain/${key}`, ['rs', 'trim', 'wm']],
+  [`sig/rs:force:10:10/trim:10:ffffff/wm:0.5:soea/plain/${key}`, ['rs', 'trim', 'wm']],
   [`sig/rot:45/bl:900/g:fp:0.5:0.5/c:10:10:sm/f:gif/plain/${key}`, ['rot', 'bl', 'g', 'c', 'f']],
   [`sig/constructor:1/plain/${key}`, ['constructor']],
 ])('C20.22: what %s has and ours does not is named', (path, left) => {

@@ -54,6 +54,10 @@ const background: Translation = (parts) => {
 const crop: Translation = ([width, height, gravity, left = '0', top = '0']) =>
   gravity === 'nowe' ? { crop: [left, top, width, height].join('-') } : null;
 
+/** Only the threshold: ours compares with the first pixel, and cuts each side as far as it goes. */
+const trim: Translation = ([threshold, ...more]) =>
+  more.some((part) => part !== '') ? null : same('trim')([threshold ?? '']);
+
 const translations: Readonly<Record<string, Translation>> = {
   resize,
   rs: resize,
@@ -72,6 +76,8 @@ const translations: Readonly<Record<string, Translation>> = {
   c: crop,
   rotate: same('rotate'),
   rot: same('rotate'),
+  trim,
+  t: trim,
   background,
   bg: background,
   blur: same('blur'),

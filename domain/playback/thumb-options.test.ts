@@ -16,6 +16,7 @@ describe('the options of an image address', () => {
     ['dpr', ['1', '1.5', '4'], ['0.9', '4.01', '0', 'two'], 'must be a number from 1 to 4'],
     ['blur', ['0.3', '100'], ['0.2', '100.1', '0', '1e2'], 'must be a number from 0.3 to 100'],
     ['sharpen', ['0.3', '10'], ['0.2', '10.1'], 'must be a number from 0.3 to 10'],
+    ['trim', ['1', '254'], ['0', '255', '1.5'], 'must be a whole number from 1 to 254'],
     ['rotate', ['0', '90', '180', '270'], ['45', '360', '-90', '90.0'], 'must be one of 0, 90, 180, 270'],
     ['background', ['000000', 'Ff00aA'], ['fff', '#ffffff', 'white'], 'must be six hexadecimal digits, such as ffffff'],
     [
@@ -44,6 +45,9 @@ describe('the options of an image address', () => {
     ]);
     expect(faultsOf({ dpr: '2' })).toEqual(['dpr must come with w or h, which it multiplies']);
     expect(faultsOf({ w: '2048', h: '2049', dpr: '2' })).toEqual(['dpr must leave h × dpr at most 4096, not 2049 × 2']);
+    expect(faultsOf({ trim: '10', crop: '0-0-1-1' })).toEqual([
+      'trim must come without crop, whose pixels are those of the whole image',
+    ]);
     expect(faultsOf({ w: '4096', dpr: '1' })).toEqual([]);
   });
 

@@ -40,6 +40,7 @@ function numberFrom(min: number, max: number, kind: 'whole' | 'decimal') {
 const side = numberFrom(1, sidePixelsMax, 'whole');
 const quality = numberFrom(1, 100, 'whole');
 const density = numberFrom(1, 4, 'decimal');
+const trimThreshold = numberFrom(1, 254, 'whole');
 const blur = numberFrom(0.3, 100, 'decimal');
 const sharpen = numberFrom(0.3, 10, 'decimal');
 
@@ -82,6 +83,9 @@ export const thumbOptionsShape = {
   q: quality.number.optional().describe('The quality, 1–100.'),
   dpr: density.number.optional().describe('Pixels of the screen for each pixel of width and height, 1–4.'),
   rotate: turn.optional().describe('Degrees by which it is turned clockwise.'),
+  trim: trimThreshold.number
+    .optional()
+    .describe('Cuts off margins whose values differ by at most this from the first pixel, 1–254.'),
   blur: blur.number.optional().describe('Sigma of a blur in pixels of the result, 0.3–100.'),
   sharpen: sharpen.number.optional().describe('Sigma of a sharpening in pixels of the result, 0.3–10.'),
   preset: presetText
@@ -102,6 +106,7 @@ const writtenOptions = z.strictObject({
     .transform(Number)
     .pipe(turn)
     .optional(),
+  trim: trimThreshold.written.optional(),
   blur: blur.written.optional(),
   sharpen: sharpen.written.optional(),
 });
@@ -115,10 +120,12 @@ const thumbQuerySchema = writtenOptions
     /** Unix seconds; once it is past the address answers 403. */
     exp: numberFrom(0, 999_999_999_999_999, 'whole').written.optional(),
   })
-  .superRefine(({ w, h, fit, gravity, dpr = 1 }, context) => {
+  .superRefine(({ w, h, fit, gravity, crop, trim, dpr = 1 }, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
     if (gravity !== undefined && (fit !== 'cover' || w === undefined || h === undefined))
       refuse('gravity', 'must come with fit=cover, w and h: it chooses what is cut');
+    if (trim !== undefined && crop !== undefined)
+      refuse('trim', 'must come without crop, whose pixels are those of the whole image');
     if (dpr === 1) return;
     if (w === undefined && h === undefined) refuse('dpr', 'must come with w or h, which it multiplies');
     for (const [name, pixels] of Object.entries({ w, h }))

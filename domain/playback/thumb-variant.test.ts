@@ -52,6 +52,8 @@ describe('the variant of an image', () => {
       { crop: '0-0-10-11' },
       { rotate: 90 },
       { rotate: 180 },
+      { trim: 1 },
+      { trim: 2 },
       { blur: 1 },
       { sharpen: 1 },
       { background: '000000' },

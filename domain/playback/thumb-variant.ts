@@ -16,6 +16,8 @@ interface ThumbCrop {
 /** Operations on an image besides its size, in the order of cache keys; one without effect is left out. */
 interface ThumbOperations {
   readonly rotate?: Exclude<ThumbTurn, 0>;
+  /** Margins that differ from the first pixel by at most this are cut off after `rotate`. */
+  readonly trim?: number;
   /** The part that is cut out of the image after `rotate`. */
   readonly crop?: ThumbCrop;
   readonly gravity?: Exclude<ThumbGravity, 'center'>;
@@ -62,10 +64,11 @@ export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): 
   };
 }
 
-function operationsOf({ rotate = 0, crop, gravity = 'center', blur, sharpen, background }: ThumbQuery) {
+function operationsOf({ rotate = 0, trim, crop, gravity = 'center', blur, sharpen, background }: ThumbQuery) {
   const [left = 0, top = 0, width = 0, height = 0] = crop?.split('-').map(Number) ?? [];
   return {
     ...(rotate === 0 ? {} : { rotate }),
+    ...(trim === undefined ? {} : { trim }),
     ...(crop === undefined ? {} : { crop: { left, top, width, height } }),
     ...(gravity === 'center' ? {} : { gravity }),
     ...(blur === undefined ? {} : { blur }),

@@ -74,6 +74,7 @@ describe('the address of a signed image', () => {
     crop: '0-0-1-2',
     rotate: '180',
     background: '000001',
+    trim: '2',
     blur: '2',
     sharpen: '2',
   };
@@ -87,7 +88,7 @@ describe('the address of a signed image', () => {
       exp: nowSec,
       dpr: 1,
       gravity: 'west',
-      crop: '0-0-1-1',
+      ...(name === 'trim' ? { trim: 1 } : { crop: '0-0-1-1' }),
       rotate: 90,
       background: '000000',
       blur: 1,

@@ -60,9 +60,10 @@ function backgroundOf({ format, operations: { background } }: ImageWork) {
   return format === 'jpg' ? '#ffffff' : { r: 0, g: 0, b: 0, alpha: 0 };
 }
 
-/** The image turned and then cut; sharp turns before it cuts, where it is told so in this order. */
-function cropped(image: Sharp, size: Size, { rotate, crop }: ImageWork['operations']): Sharp {
+/** The image turned and then trimmed or cut; sharp turns before it cuts, where it is told so in this order. */
+function cropped(image: Sharp, size: Size, { rotate, trim, crop }: ImageWork['operations']): Sharp {
   const turned = rotate === undefined ? image : image.rotate(rotate);
+  if (trim !== undefined) return turned.trim({ threshold: trim });
   if (crop === undefined) return turned;
   const isOnItsSide = rotate === 90 || rotate === 270;
   const [wide, high] = isOnItsSide ? [size.height, size.width] : [size.width, size.height];
@@ -76,9 +77,9 @@ type Size = Pick<OpenedImage, 'width' | 'height'>;
 
 /** The frames of an animation are stored below one another: these would mix them. */
 function refuseMoving(operations: ImageWork['operations']): void {
-  const { gravity, rotate, blur, sharpen } = operations;
+  const { gravity, rotate, trim, blur, sharpen } = operations;
   const smart = gravity === 'attention' || gravity === 'entropy' ? gravity : undefined;
-  for (const [name, value] of Object.entries({ gravity: smart, rotate, blur, sharpen }))
+  for (const [name, value] of Object.entries({ gravity: smart, rotate, trim, blur, sharpen }))
     if (value !== undefined)
       throw new UnfitOperation(
         name as keyof typeof operations,

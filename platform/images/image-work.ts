@@ -3,6 +3,8 @@
 /** Further operations, done in this order; one that is left out is not done. */
 interface ImageOperations {
   readonly rotate?: 90 | 180 | 270;
+  /** Margins whose values differ from the first pixel's by at most this are cut off; without `crop`. */
+  readonly trim?: number;
   /** The part of the upright and rotated image that is used. */
   readonly crop?: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
   /** The part of the image that `cover` keeps, by the names of sharp. */

@@ -11,6 +11,7 @@ const folder = 'images/ab/photo/0123456789abcdef';
 const bands = `${folder}/bands.png`;
 const onItsSide = `${folder}/on-its-side.jpg`;
 const spot = `${folder}/spot.png`;
+const framed = `${folder}/framed.png`;
 const glass = `${folder}/glass.png`;
 const moving = 'videos/ab/clip/0123456789abcdef/preview.webp';
 const [red, green, blue, white, gray] = ['#ff0000', '#00ff00', '#0000ff', '#ffffff', '#808080'];
@@ -56,6 +57,12 @@ beforeAll(async () => {
     .png()
     .toBuffer();
   await api.putMedia(spot, spotPng);
+  // A white mark within a nearly black margin, 20 pixels wide on the left and 60 on the right.
+  const onBlack = drawn(plain('#000000', 200, 80), [
+    ['#080808', 0, 0, 200, 10],
+    [white, 20, 30, 120, 20],
+  ]);
+  await api.putMedia(framed, await (await onBlack).removeAlpha().png().toBuffer());
   const clear = { create: { width: 40, height: 20, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } } as const;
   await api.putMedia(glass, await sharp(clear).png().toBuffer());
   const frames = await Promise.all([red, green].map((colour) => plain(colour, 40, 20).png().toBuffer()));
@@ -124,6 +131,14 @@ describe('the options of an image', () => {
     expect([resized.size, resized.at(5, 5)]).toEqual(['10x10', blue]);
   });
 
+  it('C20.16: `trim` cuts off margins, after `rotate` and before the size, and leaves an image of one colour', async () => {
+    const trimmed = await pixels(await show(framed, { trim: 10 }));
+    expect([trimmed.size, trimmed.at(0, 0), trimmed.at(119, 19)]).toEqual(['120x20', white, white]);
+    expect((await pixels(await show(framed, { trim: 1 }))).size).toBe('200x70');
+    expect((await pixels(await show(framed, { trim: 10, rotate: 90, h: 60 }))).size).toBe('10x60');
+    expect((await pixels(await show(glass, { trim: 10 }))).size).toBe('40x20');
+  });
+
   it.each([
     [90, '100x300', red, blue],
     [180, '300x100', blue, red],
@@ -177,6 +192,13 @@ describe('the options of an image', () => {
     [bands, { crop: '300-0-10-10' }, 'crop', 'crop begins outside of the image, which is 300 × 100.'],
     [bands, { crop: '100-0-10-10', rotate: 90 }, 'crop', 'crop begins outside of the image, which is 100 × 300.'],
     [moving, { rotate: 90, f: 'webp' }, 'rotate', 'rotate does not fit an animation; f=png shows its first frame.'],
+    [
+      bands,
+      { trim: 10, crop: '0-0-9-9' },
+      'trim',
+      'trim must come without crop, whose pixels are those of the whole image.',
+    ],
+    [moving, { trim: 10, f: 'webp' }, 'trim', 'trim does not fit an animation; f=png shows its first frame.'],
     [bands, { preset: 'card' }, 'preset', 'preset must be a preset of this server: it has square.'],
   ])('C20.17: of %s, %j is refused by the fault of %s', async (key, query, name, detail) => {
     const answer = await show(key, query);

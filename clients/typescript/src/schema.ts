@@ -1048,7 +1048,7 @@ export interface paths {
         };
         /**
          * Get an image of a media, resized
-         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, `entropy`), `rotate` (0, 90, 180, 270), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), `background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `from` (`source`), `exp`.
+         * @description The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: `w`, `h` (1–4096), `dpr` (1–4), `fit` (`cover`, `contain`, `inside`), `gravity` (a side, a corner, `attention`, `entropy`), `rotate` (0, 90, 180, 270), `trim` (1–254), `crop` (left-top-width-height), `blur` (0.3–100), `sharpen` (0.3–10), `background` (`rrggbb`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `preset`, `from` (`source`), `exp`.
          */
         get: operations["getImage"];
         put?: never;
@@ -5457,6 +5457,8 @@ export interface components {
              * @enum {number}
              */
             rotate?: 0 | 90 | 180 | 270;
+            /** @description Cuts off margins whose values differ by at most this from the first pixel, 1–254. */
+            trim?: number;
             /** @description Sigma of a blur in pixels of the result, 0.3–100. */
             blur?: number;
             /** @description Sigma of a sharpening in pixels of the result, 0.3–10. */

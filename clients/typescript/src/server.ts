@@ -78,6 +78,8 @@ export interface ThumbQuery {
   readonly gravity?: ThumbGravity;
   /** Degrees clockwise. */
   readonly rotate?: 0 | 90 | 180 | 270;
+  /** Margins whose values differ from the first pixel's by at most this are cut off, 1–254; not with `crop`. */
+  readonly trim?: number;
   /** `left-top-width-height` in pixels of the turned image: `100-0-640-480`. */
   readonly crop?: string;
   /** Sigma in pixels of the result, 0.3–100. */

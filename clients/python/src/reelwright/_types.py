@@ -93,6 +93,7 @@ class ThumbQuery(_ThumbOrigin, total=False):
         "entropy",
     ]
     rotate: Literal[0, 90, 180, 270]
+    trim: int
     crop: str
     blur: float
     sharpen: float
