@@ -7,6 +7,8 @@ import { timerMsMax } from '#platform/concurrency/timer.ts';
 /** The meaning of a variable's text. */
 export interface TextValue<T> {
   readonly expected: string;
+  /** The words that it may be, where they are few. */
+  readonly choices?: readonly string[];
   /** Null for text that does not fit; the text has no spaces at its ends. */
   readonly read: (text: string) => T | null;
   /** Every fault of text that does not fit, instead of `expected`; not for secrets. */
@@ -97,7 +99,8 @@ export const booleanValue: TextValue<boolean> = {
 
 /** One of a few words. */
 export function wordValue<const Words extends readonly string[]>(words: Words): TextValue<Words[number]> {
-  return { expected: `one of ${words.join(', ')}`, read: (text) => words.find((word) => word === text) ?? null };
+  const read = (text: string) => words.find((word) => word === text) ?? null;
+  return { expected: `one of ${words.join(', ')}`, choices: words, read };
 }
 
 /** Some of a few words, separated by commas. */

@@ -131,6 +131,16 @@ describe('refused values', () => {
     ['an unknown setting in `config`', { config: { LOG_LEVLE: 'debug' } }, /config\.LOG_LEVLE is not a setting/],
     ['a secret in `config`', { config: { API_KEY: 'a-key-of-sixteen-bytes' } }, /config\.API_KEY is not a setting/],
     [
+      'another word than a setting knows',
+      { config: { LOG_LEVEL: 'verbose' } },
+      /config\.LOG_LEVEL must be one of trace, .*, not verbose/,
+    ],
+    [
+      '`on` without quotes, which is true in YAML',
+      { config: { CONSOLE: true } },
+      /config\.CONSOLE must be one of off, on, home, not true/,
+    ],
+    [
       'a setting that another value sets',
       { config: { MEDIA_BUCKET: 'other' } },
       /config\.MEDIA_BUCKET is not a setting/,

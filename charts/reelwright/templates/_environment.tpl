@@ -10,9 +10,14 @@ lists the names by deployment: (dict "root" $ "component" "api")
 */}}
 {{- define "reelwright.settings" -}}
 {{- $names := .root.Files.Get "settings.yaml" | fromYaml }}
-{{- range $name, $_ := .root.Values.config }}
+{{- range $name, $value := .root.Values.config }}
 {{- if not (has $name (concat $names.api $names.delivery $names.controller)) }}
 {{- fail (printf "config.%s is not a setting that `config` may hold: see the settings.yaml of this chart and docs/reference/configuration.md" $name) }}
+{{- end }}
+{{- $text := include "reelwright.settingText" $value }}
+{{- $choices := get $names.choices $name }}
+{{- if and $choices $text (not (has $text $choices)) }}
+{{- fail (printf "config.%s must be one of %s, not %s" $name (join ", " $choices) $text) }}
 {{- end }}
 {{- end }}
 {{- range $name := index $names .component }}
