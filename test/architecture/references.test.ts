@@ -65,4 +65,14 @@ describe('the repository', () => {
     const others = own.filter(({ path }) => path !== 'test/architecture/references.test.ts');
     expect(others.flatMap((file) => all.deadIn(file))).toEqual([]);
   });
+
+  it('a guide of more than 300 lines links to each of its sections before the first one, in their order', () => {
+    const long = own.filter(({ path, text }) => path.startsWith('docs/guides/') && text.split('\n').length > 300);
+    expect(long.map(({ path }) => path)).toContain('docs/guides/api.md');
+    for (const { path, text } of long) {
+      const sections = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => `#${anchorOf(heading)}`);
+      const contents = [...text.slice(0, text.indexOf('\n## ')).matchAll(/\]\((#.*?)\)/g)].map(([, link]) => link);
+      expect([path, contents]).toEqual([path, sections]);
+    }
+  });
 });
