@@ -26,7 +26,7 @@ const image = (background: string) =>
 let home: string;
 let views: Views;
 
-describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the console', { timeout: 300_000 }, () => {
+describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the console', { timeout: 900_000 }, () => {
   beforeAll(async () => {
     ({ url: home } = (await onStage('streams of captioned')).service);
     const headers = { 'x-api-key': secrets.API_KEY };
@@ -65,6 +65,28 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await bar.waitFor({ state: 'hidden' });
     }
+  });
+
+  it('C31.33: that files may be dropped is said in one line in windows of every width, and never without a mouse', async () => {
+    const { page } = await openPage(desktop);
+    await enterConsole(page, { url: `${home}/console/`, key: secrets.API_KEY });
+    const hint = page.locator('#drop-hint');
+    for (const width of [1440, 1241, 1240, 901, 900, 601, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      const box = await hint.boundingBox();
+      const isWhole = box !== null && box.height < 30 && box.x + box.width < width;
+      expect([width, isWhole, await hint.innerText()]).toEqual([width, true, expect.stringMatching(/^Drop files/)]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    }
+    const session = await page.context().newCDPSession(page);
+    await session.send('Emulation.setDeviceMetricsOverride', {
+      width: 390,
+      height: 844,
+      deviceScaleFactor: 1,
+      mobile: true,
+    });
+    await session.send('Emulation.setTouchEmulationEnabled', { enabled: true });
+    await expect.poll(() => hint.isVisible()).toBe(false);
   });
 
   it.each(fourLooks)('C31.9: axe finds no fault of any page in %j', async (look) => {

@@ -68,7 +68,7 @@ function dayOf({ at, jobs, failures, media, counted_max: max }) {
   const from = localMinute(new Date(Date.parse(at) - 86_400_000));
   const link = (/** @type {Record<string, string>} */ filter) => `#/jobs?${new URLSearchParams({ ...filter, from })}`;
   const entries = statuses.map((status) => {
-    const text = html`<a href=${link({ status })} data-status=${status}>${counted(jobs[status], max.jobs)}</a>`;
+    const text = html`<a href=${link({ status })} class=${status === 'failed' && jobs.failed > 0 ? 'fault' : ''}>${counted(jobs[status], max.jobs)}</a>`;
     return /** @type {[string, ComponentChildren]} */ ([`${status[0]?.toUpperCase()}${status.slice(1)}`, text]);
   });
   return [

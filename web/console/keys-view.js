@@ -10,7 +10,9 @@ import { action, ago, card, emptyState, isBusy, tableOf, whenLoaded } from './pa
 
 const pageSize = 100;
 const columns = ['Name', 'Rights', 'Bounds', 'Expires', 'Last used', 'Action'];
-const makeCommand = html`<code>reelwright keys make NAME --right read --right submit</code>`;
+const howToMake = html`<p class="soft foot">
+  To make a key, run <code>reelwright keys make NAME --right read --right submit</code>. It is printed once.
+</p>`;
 
 /** Every key, by name. @param {AbortSignal} signal */
 async function readKeys(signal) {
@@ -33,13 +35,16 @@ export function KeysView() {
   return html`<div class="view page">
     <header class="page-head title-line"><h1>Keys</h1></header>
     <div class="stack" aria-busy=${isBusy(loaded)}>
-      ${whenLoaded(loaded, (keys) => (keys.length === 0 ? none : keysCard(keys, loaded.reload)))}
+      ${whenLoaded(loaded, (keys) => (keys.length === 0 ? none : [keysCard(keys, loaded.reload), howToMake]))}
     </div>
-    <p class="soft foot">To make a key, run ${makeCommand}. It is printed once.</p>
   </div>`;
 }
 
-const none = emptyState('No named keys', 'Programs and people use a key of API_KEY, which may do everything.');
+const none = emptyState(
+  'No named keys',
+  'Programs and people use a key of API_KEY, which may do everything.',
+  howToMake,
+);
 
 /** @param {Schemas['Key'][]} keys @param {() => Promise<unknown>} reload */
 function keysCard(keys, reload) {

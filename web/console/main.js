@@ -199,7 +199,7 @@ function header(current, isSignedIn) {
       <a class="brand" href="#/"><img src="../favicon.ico" alt="" width="24" height="24" /> Reelwright</a>
       <nav id="tabs" aria-label="Views">${links}</nav>
       <div class="top-end">
-        <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop files anywhere</span>
+        <span id="drop-hint" class="soft" hidden=${!has('POST /api/uploads')}>Drop files<span> anywhere</span></span>
         <a class="soft-link" href="../docs">API</a>
         <button type="button" class="button small" id="sign-out" title=${`Signed in as ${session()?.key_name}`}
           onClick=${() => void signOut()}>Sign out</button>
