@@ -35,6 +35,7 @@ const filters: readonly MediaFilter[] = [
   { by: 'expiry', expiresBefore: new Date() },
   { by: 'bytes', bytesMin: 1 },
   { by: 'search', words: `'b':*`, prefix: 'b' },
+  { by: 'metadata', metadata: { customer: '42' }, prefix: '' },
 ];
 
 const said = { jobId: idOfRow(5), isNew: true, change: { title: 'A title', metadata: { a: 'b' } } };

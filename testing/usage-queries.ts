@@ -1,5 +1,6 @@
 import type { Database } from '#platform/postgres/database.ts';
 import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
+import { holdJob, releaseHeldOf } from '#platform/postgres/held-jobs.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageDimensions, usageOf } from '#platform/postgres/usage-store.ts';
 import { idOfRow, usageDays, usageKeys } from './many-rows.ts';
@@ -23,6 +24,7 @@ export function usageQueries(): Query[] {
     code: null,
   };
   const ran = { unit: 'whole' as const, chunk: null, pod: null, steps: [step] };
+  const waits = { code: 'key_quota', message: 'jobs_a_day' } as const;
   const rowsOfYear = (usageDays / 3) * usageKeys;
   return [
     ['usage: a year of all keys', rowsOfYear, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
@@ -36,6 +38,12 @@ export function usageQueries(): Query[] {
     ],
     ['usage: bytes that were delivered', 10, (d) => new DeliveredStore(d).add(new Map([['busy', 5]]))],
     ['quotas: jobs that wait for one', 10, (d) => new JobStore(d).releaseHeld()],
+    ['quotas: those of a key', 10, (d) => releaseHeldOf(d, '00000005', null)],
+    [
+      'quotas: a job that has to wait',
+      10,
+      (d) => d.transaction((client) => holdJob(client, { id: idOfRow(5) }, waits)),
+    ],
     ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
     ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
     [

@@ -43,15 +43,21 @@ export async function holdJob(client: PoolClient, { id }: Pick<Job, 'id'>, reaso
 export async function releaseHeld(database: Database): Promise<Ticket[]> {
   const { rows } = await database.pool.query<{ key: string; quotas: KeyQuotas | null }>(heldKeys);
   const tickets: Ticket[] = [];
-  for (const { key, quotas } of rows)
-    tickets.push(
-      ...(await database.transaction(async (client) => {
-        await lockKey(client, key);
-        const room = quotas === null ? releasedAtOnce : quotaRoom(quotas, await quotaUse(client, key));
-        if (room <= 0) return [];
-        const released = await client.query<TicketRow>(release, [key, Math.min(room, releasedAtOnce)]);
-        return released.rows.map(ticketOfRow);
-      })),
-    );
+  for (const { key, quotas } of rows) tickets.push(...(await releaseHeldOf(database, key, quotas)));
   return tickets;
+}
+
+/** Releases waiting jobs of one key as far as its quotas allow now; without quotas all. */
+export async function releaseHeldOf(
+  database: Pick<Database, 'transaction'>,
+  key: string,
+  quotas: KeyQuotas | null,
+): Promise<Ticket[]> {
+  return await database.transaction(async (client) => {
+    await lockKey(client, key);
+    const room = quotas === null ? releasedAtOnce : quotaRoom(quotas, await quotaUse(client, key));
+    if (room <= 0) return [];
+    const { rows } = await client.query<TicketRow>(release, [key, Math.min(room, releasedAtOnce)]);
+    return rows.map(ticketOfRow);
+  });
 }

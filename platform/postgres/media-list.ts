@@ -52,13 +52,18 @@ const shownOrder = {
   metadata: 'page.hash collate "C"',
 } as const satisfies Record<MediaFilter['by'], string>;
 const belowPrefix = `hash collate "C" >= $5 and hash collate "C" < $6 and `;
+/**
+ * Whether a description is one of a media; `from` has the bounds of the page. A merge join would else read the media
+ * from the first hash on.
+ */
+const isOfMedia = (from: string) => `exists (select from media where ${from} and hash collate "C" = descriptions.hash)`;
 // In the order of hashes, since each of both has an index in it: for a word that many titles have, the planner reads on
 // until the page is full, and for a rare one it sorts those that the index of words names.
 const searched = (condition: string) => `
   select ${mediaColumns} from (
     (select hash from descriptions
       where ${condition}words @@ $2::tsquery and hash > $3
-        and exists (select from media where media.hash collate "C" = descriptions.hash)
+        and ${isOfMedia(`${condition}hash collate "C" > $3`)}
       order by hash limit $1)
     union
     (select hash collate "C" from media
@@ -72,7 +77,7 @@ const described = (condition: string) => `
   select ${mediaColumns} from (
     select hash from descriptions
     where ${condition}metadata::jsonb @> $2::jsonb and hash > $3 and hash >= $4 and hash < $4 || '${afterEveryHash}'
-      and exists (select from media where media.hash collate "C" = descriptions.hash)
+      and ${isOfMedia(`${condition}hash collate "C" > $3 and hash collate "C" >= $4`)}
     order by hash limit $1
   ) as found (found_hash) join media on media.hash collate "C" = found_hash order by found_hash`;
 function pageOf(by: MediaFilter['by'], condition: string): string {
