@@ -41,3 +41,23 @@ it('of two cues with one time, of which one was left out, both are taken from th
   const other = `WEBVTT\n\n${cue(0, 'ONE')}\n${cue(0, 'TWO')}`;
   expect(mergedCues(document('one'), other)).toBe(other);
 });
+
+it.each([
+  ['until the next one begins', ['00:01.000 --> 00:01.000', '00:02.500 --> 00:03.000'], '00:01.000 --> 00:00:02.500'],
+  ['for four seconds at most', ['00:01.000 --> 00:01.000', '00:09.000 --> 00:10.000'], '00:01.000 --> 00:00:05.000'],
+  ['for four seconds at the end', ['00:01.000 --> 00:01.000'], '00:01.000 --> 00:00:05.000'],
+  [
+    'beside another one of its time',
+    ['25:59:59.000 --> 25:59:59.000', '25:59:59.000 --> 26:00:01.000'],
+    '25:59:59.000 --> 26:00:03.000',
+  ],
+  [
+    'whatever order they have, and where it ends before it begins',
+    ['00:03.000 --> 00:02.000', '00:01.000 --> 00:02.000', '00:04.000 --> 00:05.000'],
+    '00:03.000 --> 00:00:04.000',
+  ],
+])('a cue without length is shown %s', (_, times, shown) => {
+  const written = (first: string | undefined) =>
+    `WEBVTT\n\n${[first, ...times.slice(1)].map((time, n) => `${time}\ncue ${n}\n`).join('\n')}`;
+  expect(tidyCues(written(times[0]))).toBe(written(shown));
+});
