@@ -70,9 +70,30 @@ async function exchange(
     },
     lookup: pinnedLookup(addresses),
   });
-  const response = await answerFrom(addresses, request, post.body);
-  readALittle(response, request);
-  return { statusCode: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? null };
+  try {
+    const response = await answerFrom(addresses, request, post.body);
+    readALittle(response, request);
+    return { statusCode: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? null };
+  } catch (error) {
+    const answer = answerOfEqualLengths(error);
+    if (answer === null) throw error;
+    return answer;
+  }
+}
+
+/**
+ * The answer that Node refuses for its `Content-Length`, where that names one length several times, which means this
+ * length (RFC 9110, section 8.6): the receiver has the request, and must not get it again. Else null.
+ */
+function answerOfEqualLengths(error: unknown): OutboundAnswer | null {
+  const { rawPacket } = error as { readonly rawPacket?: unknown };
+  if (!Buffer.isBuffer(rawPacket)) return null;
+  const [head = ''] = rawPacket.toString('latin1').split('\r\n\r\n', 1);
+  const statusCode = Number(/^HTTP\/1\.[01] (\d{3})\b/.exec(head)?.[1]);
+  const lengths = [...head.matchAll(/\r\ncontent-length:([^\r]*)/gi)].flatMap(([, value = '']) => value.split(','));
+  const isOne = new Set(lengths.map((length) => length.trim())).size === 1 && /^\s*\d+\s*$/.test(lengths[0] ?? '');
+  if (Number.isNaN(statusCode) || lengths.length < 2 || !isOne) return null;
+  return { statusCode, retryAfter: /\r\nretry-after:([^\r]*)/i.exec(head)?.[1]?.trim() ?? null };
 }
 
 const answerBytesMax = 16 * 1024;

@@ -114,6 +114,23 @@ describe('outbound requests', () => {
     await expect(post('http://nowhere.example/', { resolve: unknownName })).rejects.toEqual(failure('name_not_found'));
   });
 
+  it.each([
+    ['two equal headers', 'Content-Length: 2\r\ncontent-length: 2', { statusCode: 503, retryAfter: '7' }],
+    ['one header of two equal lengths', 'Content-Length: 2, 2', { statusCode: 503, retryAfter: '7' }],
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 3', 'no_answer'],
+    ['a length and chunks', 'Content-Length: 2\r\nTransfer-Encoding: chunked', 'no_answer'],
+    ['a length that is none', 'Content-Length: +2, +2', 'no_answer'],
+  ] as const)(
+    'C21.27: an answer to a webhook with %s in Content-Length counts or not',
+    async (_what, lines, expected) => {
+      const head = `HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\n${lines}\r\n\r\nok`;
+      const port = await rawReceiver((socket) => socket.once('data', () => socket.end(head)));
+      const answer = post(`http://127.0.0.1:${port}/`);
+      if (typeof expected === 'string') await expect(answer).rejects.toEqual(failure(expected));
+      else expect(await answer).toEqual(expected);
+    },
+  );
+
   it('an outbound request whose receiver changes the protocol ends at once', async () => {
     const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n';
     const port = await rawReceiver((socket) => socket.once('data', () => socket.write(head)));
