@@ -12,8 +12,8 @@ it('C12.2: the statuses of a job, of which two are active', () => {
   expect(jobStatusSchema.options).toEqual(jobStatuses);
 });
 
-it('C11.36, C11.38: what a notice may say', () => {
-  for (const code of ['other_profile', 'too_many_callbacks'])
+it('C11.36, C11.38, C11.45: what a notice may say', () => {
+  for (const code of ['other_profile', 'too_many_callbacks', 'callback_too_late'])
     expect(noticeSchema.parse({ code, detail: 'x' })).toEqual({ code, detail: 'x' });
   expect(noticeSchema.safeParse({ code: 'other', detail: 'x' }).success).toBe(false);
   expect(noticeSchema.safeParse({ code: 'other_profile' }).success).toBe(false);

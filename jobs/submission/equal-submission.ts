@@ -39,25 +39,33 @@ export async function repaired(
   }
 }
 
+/** What became of the receiver of an equal submission. */
+type ReceiverAdded = CallbackAdded | 'too_late';
+
 /** Adds the receiver of an equal submission to an active job; undefined where there is nothing to add. */
 export async function addReceiver(
   jobs: Pick<JobDependencies['jobs'], 'addCallback'>,
   job: Job,
   callbackUrl: string | null,
-): Promise<CallbackAdded | undefined> {
-  if (callbackUrl === null || callbackUrl === job.callbackUrl || isFinal(job.status)) return undefined;
-  return jobs.addCallback(job.id, callbackUrl);
+): Promise<ReceiverAdded | undefined> {
+  if (callbackUrl === null || callbackUrl === job.callbackUrl) return undefined;
+  return isFinal(job.status) ? 'too_late' : jobs.addCallback(job.id, callbackUrl);
 }
 
-/** The notice about an equal job: that the receiver has no place, else that its profile is another. */
+/** The notice about an equal job: that the receiver is not called, else that its profile is another. */
 export function noticeOf(
   job: Job,
-  { profile, added }: { readonly profile: string | undefined; readonly added: CallbackAdded | undefined },
+  { profile, added }: { readonly profile: string | undefined; readonly added: ReceiverAdded | undefined },
 ): Notice | undefined {
   if (added === 'too_many')
     return {
       code: 'too_many_callbacks',
       detail: 'The job has nine receivers already; this callback_url is not called.',
+    };
+  if (added === 'too_late')
+    return {
+      code: 'callback_too_late',
+      detail: 'The job had ended before; this callback_url is not called. The answer says what came of it.',
     };
   const used = job.profile?.name ?? 'default';
   if (profile === undefined || profile === used || !jobTypeRow(job.type).makesStream) return undefined;

@@ -167,6 +167,21 @@ describe('the receivers of an equal submission', () => {
     for (const { id, body } of sent) expect(body).toMatchObject({ event_id: id, job_id: json.job_id });
   });
 
+  it('C11.45: a receiver that comes after the end is not called, and the answer says so', async () => {
+    const submission = thumbnail();
+    const { json } = await api.submit({ ...submission, callback_url: url(0) });
+    await api.complete(json.job_id, thumbnailResults);
+    const answers = [];
+    for (const more of [{}, { callback_url: url(0) }, { callback_url: url(1) }])
+      answers.push(await api.submit({ ...submission, ...more }));
+    expect(answers.map((answer) => [answer.status, answer.json.status, answer.json.notice?.code])).toEqual([
+      [200, 'completed', undefined],
+      [200, 'completed', undefined],
+      [200, 'completed', 'callback_too_late'],
+    ]);
+    expect((await events(json.job_id)).map((event) => event.url)).toEqual([url(0)]);
+  });
+
   it('C21.24: callback_status, the list of attempts and a redelivery are of the first receiver', async () => {
     const { WebhookEventStore } = await import('#platform/postgres/webhook-event-store.ts');
     const submission = thumbnail({ callback_url: url(0) });

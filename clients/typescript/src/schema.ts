@@ -3331,7 +3331,7 @@ export interface components {
              * @description What is to be noted, one word for programs.
              * @enum {string}
              */
-            code: "other_profile" | "too_many_callbacks";
+            code: "other_profile" | "too_many_callbacks" | "callback_too_late";
             /** @description The same for people. */
             detail: string;
         };
