@@ -164,6 +164,19 @@ describe('what ends an import, and what does not', () => {
     },
   );
 
+  it('C30.20: a server that ignores Range sends the file again, from its begin', async () => {
+    const file = fileOf(20 * mebibyte);
+    const whole: Answer = (_request, response) => {
+      response.writeHead(200, { 'content-length': file.length, etag: '"v1"' });
+      return response.end(file) === response;
+    };
+    const server = await serve(api, file, inTurn(cut(file, 10 * mebibyte), whole));
+    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(file) });
+    await reached(api, begun.import_id, 'completed');
+    expect((await stored(api, begun.source))?.equals(file)).toBe(true);
+    expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`]);
+  });
+
   // The worker of these tests gives up after four attempts without progress.
   it.each([
     ['before and after a part is stored', [refuse, refuse, 'part', refuse, refuse]],

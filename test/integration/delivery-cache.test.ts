@@ -163,6 +163,22 @@ describe('a bucket that cuts an object off', () => {
     await expect(get(delivery.port, `${rev}/${segmentPath(1)}`)).rejects.toThrow(/aborted|hang up/);
   });
 
+  it('C22.28: a store that ignores Range gets each range of a player answered', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const key = videoKey(hash, rev, segmentPath(1));
+    const delivery = await startDelivery((asked, answer) => {
+      delete asked.headers.range;
+      originOf({ [key]: segment })(asked, answer);
+    }, 0);
+    for (const [start, end] of [
+      [0, 9],
+      [mebibyte, segment.length - 1],
+    ] as const) {
+      const answer = await get(delivery.port, `${rev}/${segmentPath(1)}`, { range: `bytes=${start}-${end}` });
+      expect([answer.status, answer.bytes.equals(segment.subarray(start, end + 1))]).toEqual([206, true]);
+    }
+  });
+
   it('C17.15: when the object of a range is replaced before it is read the new one is answered whole', async () => {
     const [before, after] = [randomBytes(1000), randomBytes(1000)];
     const changed = originOf({ [videoKey(hash, rev, segmentPath(1))]: after });

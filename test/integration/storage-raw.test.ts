@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -249,5 +250,35 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
       setTimeout(() => giveUp.abort(new Error('not wanted')), 50);
       await expect(opening).rejects.toThrow('not wanted');
     });
+  });
+});
+
+describe('a store that ignores Range', () => {
+  const whole = Buffer.concat(Array.from({ length: 64 }, (_, n) => Buffer.alloc(10_000, n)));
+
+  it.each([
+    ['of its begin', { start: 0, end: 4 }],
+    ['within it', { start: 9_998, end: 400_001 }],
+    ['of its last byte', { start: whole.length - 1, end: whole.length - 1 }],
+    ['to its end', { start: 600_000, end: undefined }],
+  ])('C22.28: a range %s is read out of the whole object', async (_what, { start, end }) => {
+    const from = await openAt((socket) => socket.write(Buffer.concat([Buffer.from(headOf(whole.length)), whole])));
+    const wanted = whole.subarray(start, (end ?? whole.length) + 1);
+    const got = await from.get('key', { range: { start, ...(end === undefined ? {} : { end }) } });
+    expect([got?.info.sizeBytes, (await buffer(got!.body)).equals(wanted)]).toEqual([whole.length, true]);
+    if (end === undefined) return;
+    const download = await from.download('key', { range: { start, end } });
+    expect((await readDownload(download!)).equals(wanted)).toBe(true);
+  });
+
+  it('C22.28: a range past the end of the object is a storage error, and one that nobody reads ends its request', async () => {
+    const closed = Promise.withResolvers<undefined>();
+    const from = await openAt((socket) => {
+      socket.once('close', () => closed.resolve(undefined));
+      socket.write(Buffer.concat([Buffer.from(headOf(1e9)), whole]));
+    });
+    await expect(from.get('key', { range: { start: 1e9 } })).rejects.toMatchObject({ code: 'storage_error' });
+    (await from.get('key', { range: { start: 5 } }))?.body.destroy();
+    await closed.promise;
   });
 });

@@ -130,7 +130,8 @@ describe('a body', () => {
   });
 
   it('a body with another range than the requested one is refused', async () => {
-    const store = await openAgainst((_request, response) => response.writeHead(200, objectHead(10)).end('0123456789'));
+    const head = { ...objectHead(3), 'content-range': 'bytes 4-6/10' };
+    const store = await openAgainst((_request, response) => response.writeHead(206, head).end('456'));
     await failsInTime(store.get('key', { range: { start: 3, end: 5 } }));
   });
 });

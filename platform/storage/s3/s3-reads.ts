@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
@@ -83,10 +84,8 @@ export class S3Reads {
       const info = answeredInfo({ bucket: this.#bucket, key }, answer, range);
       if (ifMatch !== undefined && !isSent(ifMatch) && !isMatched(ifMatch, info.etag))
         throw new KnownProblem('source_changed');
-      return {
-        info,
-        body: new CheckedBody(answer.body, { sizeBytes, timeoutMs: this.#settings.timeoutMs, signal: caller }),
-      };
+      const body = new CheckedBody(answer.body, { sizeBytes, timeoutMs: this.#settings.timeoutMs, signal: caller });
+      return { info, body: range === undefined || answer.statusCode === 206 ? body : rangeOf(body, range) };
     } catch (error) {
       answer.body.on('error', () => {}).destroy();
       throw error;
@@ -220,12 +219,13 @@ function answeredInfo(
 ): ObjectInfo {
   const lastModified = new Date(single(headers['last-modified']) ?? '');
   let length = single(headers['content-length']) ?? '';
-  if (range !== undefined) {
+  if (range !== undefined && statusCode === 206) {
     const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(single(headers['content-range']) ?? '') ?? [];
     if (Number(start) !== range.start)
       throw new KnownProblem('storage_error', 'Object storage answered another range.');
     length = total ?? '';
-  } else if (statusCode !== 200) throw new KnownProblem('storage_error', 'Object storage answered another range.');
+  } else if (statusCode !== 200 || (range !== undefined && range.start >= Number(length)))
+    throw new KnownProblem('storage_error', 'Object storage answered another range.');
   const absent = [
     ...(/^\d+$/.test(length) ? [] : ['Content-Length']),
     ...(Number.isNaN(lastModified.getTime()) ? ['Last-Modified'] : []),
@@ -234,6 +234,22 @@ function answeredInfo(
   const sizeBytes = Number(length);
   const etag = single(headers['etag']) || versionOf(sizeBytes, lastModified);
   return { key, sizeBytes, etag, lastModified };
+}
+
+/** A range of an object that a store sends whole, since it knows no ranges (RFC 9110, section 14.2). */
+function rangeOf(whole: CheckedBody, { start, end = Infinity }: ByteRange): Readable {
+  async function* pieces() {
+    let at = 0;
+    for await (const chunk of whole as AsyncIterable<Buffer>) {
+      const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end + 1 - at));
+      at += chunk.length;
+      if (piece.length > 0) yield piece;
+      if (at > end) return;
+    }
+  }
+  const body = Readable.from(pieces(), { objectMode: false });
+  // A read that is given up before it began has not entered the loop, which would end the whole.
+  return body.once('close', () => whole.destroy());
 }
 
 function partHeaders(range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> {
