@@ -1,5 +1,7 @@
 import { pause } from '#platform/lifecycle/backoff.ts';
 import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
+import { isTableMissing } from '#platform/postgres/database-away.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
 
 const askEveryMs = 1_000;
 const readAllEveryMs = 30_000;
@@ -8,8 +10,9 @@ const firstAnswerMsMax = 2_000;
 interface PollDependencies {
   /** Reads all, or what changed lately. */
   readonly read: (isWhole: boolean) => Promise<void>;
-  /** Called once for each outage: the table may not be there yet, and an outage lasts. */
+  /** Called once for each outage, which may last. */
   readonly onFailure: (error: unknown) => void;
+  readonly log: Pick<Logger, 'info'>;
 }
 
 /**
@@ -55,10 +58,16 @@ export class DatabasePoll {
       if (isWhole) this.#readAllAtMs = performance.now() + readAllEveryMs;
       this.#isAnswered = true;
     } catch (error) {
-      if (this.#isAnswered) this.#dependencies.onFailure(error);
+      if (this.#isAnswered) this.#report(error);
       this.#isAnswered = false;
       // What changed meanwhile may be older than what is asked for each second.
       this.#readAllAtMs = 0;
     }
+  }
+
+  #report(error: unknown): void {
+    // At the first start on an empty database, which another component or process migrates meanwhile.
+    if (isTableMissing(error)) this.#dependencies.log.info({}, 'database is not migrated yet, asking again');
+    else this.#dependencies.onFailure(error);
   }
 }

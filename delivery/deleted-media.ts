@@ -38,6 +38,7 @@ export class DeletedMedia {
     this.#poll = new DatabasePoll({
       read: (isWhole) => this.#read(isWhole),
       onFailure: (error) => dependencies.log.warn({ err: error }, 'deleted media not read'),
+      log: dependencies.log,
     });
     this.#answers = new DatabaseAnswers(async (hash) => ({ isDeleted: await dependencies.store.isDeleted(hash) }));
   }

@@ -41,6 +41,7 @@ export class PlaybackStates {
     this.#poll = new DatabasePoll({
       read: (isWhole) => this.#read(isWhole),
       onFailure: (error) => log.warn({ err: error }, 'playback of media not read'),
+      log,
     });
     this.#answers = new DatabaseAnswers((hash) => store.find(hash));
   }

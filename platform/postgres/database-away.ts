@@ -12,3 +12,8 @@ export function isDatabaseAway(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? systemCodes.includes(code) || sqlStates.test(code) : messages.test(error.message);
 }
+
+/** Whether a query failed since its table is not there: the database is not migrated yet. */
+export function isTableMissing(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === '42P01';
+}

@@ -53,6 +53,20 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('the start of the progr
     await database.drop();
   });
 
+  it('the first start on an empty database warns of no table', async () => {
+    const database = await emptyDatabase();
+    const program = await startProgram({ args: ['--mode=server'], env: { ...env, DATABASE_URL: database.url } });
+    await logs(program, '"msg":"database is not migrated yet, asking again"');
+    await until(
+      () => readiness(program),
+      (text) => !text.includes('database'),
+    );
+    expect(program.output()).not.toContain('does not exist');
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(0);
+    await database.drop();
+  });
+
   it('a process that waits for PostgreSQL stops with exit code 0 on SIGTERM', async () => {
     const program = await startProgram({ env: { ...env, DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x' } });
     await logs(program, 'waiting to start');
