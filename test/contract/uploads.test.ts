@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { partSecretsOf, signPartPath } from '#domain/uploads/part-address.ts';
 import type { Upload } from '#domain/uploads/upload.ts';
@@ -429,6 +431,20 @@ describe('what an upload may be', () => {
     const answer = await fetch(url, { method: 'PUT', body: '0123456789' });
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-expose-headers')).toContain('ETag');
+  });
+
+  it.each([
+    ['twice', 'Content-Length: 10\r\nContent-Length: 10'],
+    ['as a list', 'Content-Length: 10, 10'],
+    ['twice, of which one is another', 'Content-Length: 10\r\nContent-Length: 9'],
+  ])('C30.11: a part that names its length %s is refused, and its connection ends', async (_what, lines) => {
+    const { json: begun } = await begin(api, { name: 'c.mp4', size: 10 }, { 'x-api-key': olderApiKey });
+    const { host, port, pathname, search } = new URL(begun.parts[0].url);
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(`PUT ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines}\r\n\r\n0123456789`);
+    expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 400 [^]*"code":"invalid_request"/);
+    expect((await find(api, begun.upload_id)).json.parts[0].uploaded).toBe(false);
+    await api.call(`/api/uploads/${begun.upload_id}`, { method: 'DELETE' });
   });
 
   it('C30.11: a part whose sender broke off is not there, and nothing of it stays', async () => {
