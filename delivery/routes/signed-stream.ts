@@ -7,13 +7,13 @@ import {
   type TicketScope,
 } from '#domain/playback/ticket-scope.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
-import { matchesEtag } from '#platform/http/request-headers.ts';
+import { matchesEtag, refusesEtag } from '#platform/http/request-headers.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { corsHeaders } from '../cors.ts';
 import type { DataPlane, MediaReader, PlainTarget } from '../data-plane/data-plane.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
 import { refused, type TicketAccess, type TicketedAddress, ticketPrefix } from '../tickets/ticket-access.ts';
-import { answerTarget, streamPreflight } from './stream.ts';
+import { answerOther, answerTarget, streamPreflight } from './stream.ts';
 import {
   exposedHeaders,
   findTarget,
@@ -38,13 +38,14 @@ const doc: RouteDoc = {
     hash: 'The media.',
     path: 'One or more segments: what the playlists name.',
   },
-  headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
+  headers: { Range: 'One range of bytes.', 'If-Match': 'An `ETag`.', 'If-None-Match': 'An `ETag`.' },
   answers: {
     200: { description: 'The object, to be cached until the ticket expires.', contentType: '*/*' },
     302: { description: 'The DASH manifest of the current revision.' },
     206: { description: 'The range.', contentType: '*/*' },
     304: { description: 'Nothing has changed.' },
     308: { description: 'The one spelling of the address.' },
+    412: { description: 'The object has another `ETag` than `If-Match` names.' },
     416: { description: 'The range lies outside the object.' },
   },
   problems: ['invalid_request', 'forbidden', 'not_configured', 'not_found', 'media_deleted', 'busy'],
@@ -179,6 +180,7 @@ async function answerFiltered(
   if (text === null) throw refused("The ticket's scope leaves nothing of this media.");
   const limit = scope.isAudioOnly ? 'audio' : `${scope.heightMax}p`;
   const etag = whole.info.etag.replace(/"$/, `-${limit}"`);
+  if (refusesEtag(request.headers['if-match'], etag)) return answerOther(reply);
   reply.headers({ 'cache-control': target.cacheControl, 'content-type': target.contentType, etag });
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   const bytes = Buffer.from(text);

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJobProblem } from '#domain/errors.ts';
 import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
-import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
+import { acceptsGzip, matchesEtag, readRange, refusesEtag } from '#platform/http/request-headers.ts';
 import type { CoalescedRead, DataPlane, MediaReader, Playlist } from '../data-plane/data-plane.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
@@ -30,19 +30,23 @@ const doc: RouteDoc = {
     'Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped. A query is ignored, but for `CMCD`.',
   credential: 'none',
   path: { hash: 'The media.', path: 'One or more segments: what the playlists name.' },
-  headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
+  headers: { Range: 'One range of bytes.', 'If-Match': 'An `ETag`.', 'If-None-Match': 'An `ETag`.' },
   answers: {
     200: { description: 'The object, immutable.', contentType: '*/*' },
     302: { description: 'The DASH manifest of the current revision.' },
     206: { description: 'The range.', contentType: '*/*' },
     304: { description: 'Nothing has changed.' },
     308: { description: 'The one spelling of the address.' },
+    412: { description: 'The object has another `ETag` than `If-Match` names.' },
     416: { description: 'The range lies outside the object.' },
   },
   problems: ['invalid_request', 'not_found', 'media_deleted', 'rate_limited', 'busy'],
 };
 
-export const streamPreflight = preflightHandler('GET, HEAD, OPTIONS', `Range, If-None-Match, If-Range, ${cmcdHeaders}`);
+export const streamPreflight = preflightHandler(
+  'GET, HEAD, OPTIONS',
+  `Range, If-Match, If-None-Match, If-Range, ${cmcdHeaders}`,
+);
 
 interface StreamDependencies {
   /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */
@@ -117,6 +121,7 @@ async function answerGzipped(
   reply: FastifyReply,
   { playlist, target }: { readonly playlist: Playlist; readonly target: Target },
 ): Promise<unknown> {
+  if (refusesEtag(request.headers['if-match'], playlist.gzipEtag)) return answerOther(reply);
   describe(reply, target, playlist.gzipEtag);
   if (matchesEtag(request.headers['if-none-match'], playlist.gzipEtag)) return reply.code(304).send();
   const bytes = await playlist.gzipped();
@@ -126,9 +131,9 @@ async function answerGzipped(
 
 async function answerObject(request: FastifyRequest, reply: FastifyReply, { plane, target }: Answer): Promise<unknown> {
   const { media } = plane;
-  const { range, 'if-none-match': ifNoneMatch } = request.headers;
-  const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
-  if (!needsHead) return sendWhole(request, reply, { plane, target });
+  const { range, 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
+  const isPlain = request.method === 'GET' && (range ?? ifMatch ?? ifNoneMatch) === undefined;
+  if (isPlain) return sendWhole(request, reply, { plane, target });
   const info = await media.head(target.key, request.raw);
   if (info === null) throw missingObject(target);
   const wanted = answerBodyless(request, reply, { target, info });
@@ -154,8 +159,8 @@ async function sendWhole(request: FastifyRequest, reply: FastifyReply, { plane, 
 }
 
 /**
- * Answers a request that needs no body: HEAD, a matching `If-None-Match`, a range that cannot be met (RFC 9110,
- * sections 13, 14). Otherwise returns the requested part of the body: a range, or null for the whole.
+ * Answers a request that needs no body: HEAD, an `If-Match` of another object, a matching `If-None-Match`, a range that
+ * cannot be met (RFC 9110, sections 13, 14). Otherwise returns the requested part of the body: a range, or null for the whole.
  */
 function answerBodyless(
   request: FastifyRequest,
@@ -166,7 +171,8 @@ function answerBodyless(
   const { sizeBytes, etag } = info;
   const isMatch = matchesEtag(ifNoneMatch, etag);
   const wanted = isRangeValid(ifRange, info) ? readRange(range, sizeBytes) : null;
-  if (isMatch) describe(reply, target, etag).code(304).send();
+  if (refusesEtag(request.headers['if-match'], etag)) answerOther(reply);
+  else if (isMatch) describe(reply, target, etag).code(304).send();
   else if (request.method === 'HEAD') describe(reply, target, etag).header('content-length', sizeBytes).send();
   else if (wanted === 'unsatisfiable')
     reply
@@ -175,6 +181,11 @@ function answerBodyless(
       .send();
   else return wanted;
   return 'answered';
+}
+
+/** The object is not the one of `If-Match`. */
+export function answerOther(reply: FastifyReply): FastifyReply {
+  return reply.code(412).header('cache-control', 'no-store').send();
 }
 
 interface Part {

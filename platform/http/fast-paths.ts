@@ -7,7 +7,14 @@ import type { ClientAddresses } from './client-addresses.ts';
 // when that does not answer.
 
 /** A plain GET has none of these. */
-const unplainHeaders = ['range', 'if-none-match', 'if-range', 'content-length', 'transfer-encoding'] as const;
+const unplainHeaders = [
+  'range',
+  'if-match',
+  'if-none-match',
+  'if-range',
+  'content-length',
+  'transfer-encoding',
+] as const;
 
 /** Hands the request to the framework after all, whose handler finds what was learnt so far by `learnt`. */
 type PassOn = (learnt?: unknown) => void;

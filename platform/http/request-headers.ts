@@ -30,6 +30,12 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
   return header.split(',').some((given) => given.trim().replace(/^W\//, '') === bare);
 }
 
+/** Whether `If-Match` is there and does not name `etag`, by strong comparison (RFC 9110, section 13.1.1). */
+export function refusesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined || header.trim() === '*') return false;
+  return etag.startsWith('W/') || header.split(',').every((given) => given.trim() !== etag);
+}
+
 /** Whether `Accept-Encoding` takes gzip. */
 export function acceptsGzip(header: string | undefined): boolean {
   const codings = acceptedValues(header ?? '');

@@ -96,6 +96,11 @@ describe('objects under a ticket', () => {
     expect(same.status).toBe(304);
     const zipped = await api.raw(at(ticket, 'master.m3u8'), { headers: { 'accept-encoding': 'gzip' } });
     expect([zipped.status, zipped.headers.get('content-encoding')]).toEqual([200, 'gzip']);
+    for (const below of [path, 'master.m3u8'])
+      for (const opened of [ticket, ticketOf({ scope: '480p' })]) {
+        const other = await api.raw(at(opened, below), { headers: { 'if-match': '"other"' } });
+        expect([below, other.status]).toEqual([below, 412]);
+      }
   });
 
   it('C33.1: the DASH manifest of the current revision is named relative to the ticket', async () => {

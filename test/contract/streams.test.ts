@@ -275,6 +275,28 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect((await get({ 'if-none-match': '"x"' })).status).toBe(200);
   });
 
+  it.each([
+    ['segment', '/video/r360_h264/seg_1.m4s', {}],
+    ['playlist', '/video/r360_h264/playlist.m3u8', {}],
+    ['compressed playlist', '/video/r360_h264/playlist.m3u8', { 'accept-encoding': 'gzip' }],
+  ])('C17.41: If-Match of another ETag answers 412 to GET and HEAD of a %s', async (_what, below, encoding) => {
+    const ask = (headers: Record<string, string>, method = 'GET') =>
+      api.raw(`/stream/${hash}${below}`, { headers: { ...encoding, ...headers }, method });
+    // Twice, so that a later answer could come from memory.
+    const { headers: sent } = (await ask({}), await ask({}));
+    const etag = sent.get('etag') ?? '';
+    for (const method of ['GET', 'HEAD'])
+      for (const other of ['"other"', `W/${etag}`, etag.replaceAll('"', '')]) {
+        for (const more of [{}, { 'if-none-match': etag }, { range: 'bytes=0-1' }]) {
+          const answer = await ask({ 'if-match': other, ...more }, method);
+          expect([other, answer.status, answer.bytes.length]).toEqual([other, 412, 0]);
+          expect(answer.headers.get('cache-control')).toBe('no-store');
+        }
+      }
+    for (const own of [etag, `"x", ${etag}`, '*']) expect((await ask({ 'if-match': own })).status).toBe(200);
+    expect((await ask({ 'if-match': etag, 'if-none-match': etag })).status).toBe(304);
+  });
+
   it('C17.16: OPTIONS allows any origin to read a stream', async () => {
     const answer = await get({ origin: 'https://a.test', 'access-control-request-headers': 'range' }, 'OPTIONS');
     expect(answer.status).toBe(204);

@@ -11084,6 +11084,8 @@ export interface operations {
                 /** @description One range of bytes. */
                 Range?: string;
                 /** @description An `ETag`. */
+                "If-Match"?: string;
+                /** @description An `ETag`. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -11181,6 +11183,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The object has another `ETag` than `If-Match` names. */
+            412: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description The range lies outside the object. */
             416: {
                 headers: {
@@ -11225,6 +11236,8 @@ export interface operations {
             header?: {
                 /** @description One range of bytes. */
                 Range?: string;
+                /** @description An `ETag`. */
+                "If-Match"?: string;
                 /** @description An `ETag`. */
                 "If-None-Match"?: string;
             };
@@ -11333,6 +11346,15 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+            /** @description The object has another `ETag` than `If-Match` names. */
+            412: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The range lies outside the object. */
             416: {
