@@ -55,7 +55,8 @@ it('C20.20: the commands of the page of signing lead to an image, and to a token
     }
     expect(program.output()).toContain('images are served without signatures');
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    // The program is stopped after the test.
+    await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 }, 120_000);
 

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
 
 /** The summary of a run of vitest. */
@@ -83,8 +84,12 @@ export class RunReport implements Reporter {
   }
 }
 
-function messagesOf(errors: readonly { readonly message: string }[]): string {
-  return errors.map(({ message }) => `  ${message.slice(0, 1000)}`).join('\n');
+/** Each message, and the difference that the message of a comparison leaves out (`expected [ …(4) ]`). */
+function messagesOf(errors: readonly { readonly message: string; readonly diff?: string }[]): string {
+  return errors
+    .flatMap(({ message, diff }) => [message, ...(diff === undefined ? [] : [stripVTControlCharacters(diff)])])
+    .map((text) => `  ${text.slice(0, 1000)}`)
+    .join('\n');
 }
 
 function countsOf(names: readonly string[]): Record<string, number> {
