@@ -8,6 +8,24 @@ import { html } from './base.js';
 
 export const plainText = { autocomplete: 'off', spellcheck: 'false' };
 
+/** The texts of a form by the names of its fields; an empty one is left out. @param {HTMLFormElement} form @returns {Record<string, string>} */
+export function textsOf(form) {
+  const texts = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''));
+}
+
+/** Handles the submission of a form, or a choice in it. @param {(texts: Record<string, string>) => unknown} use */
+export const withTexts = (use) => (/** @type {Event} */ event) => {
+  event.preventDefault();
+  const { currentTarget: target } = event;
+  const form = target instanceof HTMLSelectElement ? target.form : target;
+  if (form instanceof HTMLFormElement) use(textsOf(form));
+};
+
+/** A path with a query; without one where it has nothing. @param {string} path @param {Record<string, string>} query */
+export const pathWith = (path, query) =>
+  Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query)}`;
+
 /** @type {MakeInput} */
 const textInput = (attributes) => html`<input ...${plainText} ...${attributes} />`;
 

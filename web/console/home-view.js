@@ -1,7 +1,7 @@
 import { ask, byHash, getJobs, has, statusOf } from './api.js';
 import { html, useLoaded } from './base.js';
 import { announceProblem } from './dialogs.js';
-import { plainText } from './form.js';
+import { plainText, withTexts } from './form.js';
 import { bytesText, localMinute, statuses } from './format.js';
 import { idPattern } from './job-filter.js';
 import { ago, card, emptyState, isBusy, numbers, progressBar, shareBar, waited, whenLoaded } from './parts.js';
@@ -45,12 +45,7 @@ async function pathOf(text) {
 
 /** @param {Navigate} navigate */
 function findForm(navigate) {
-  const onSubmit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const text = new FormData(event.currentTarget).get('find');
-    if (typeof text === 'string' && text.trim() !== '') void pathOf(text.trim()).then(navigate, announceProblem);
-  };
+  const onSubmit = withTexts(({ find }) => find !== undefined && pathOf(find).then(navigate, announceProblem));
   return html`<form class="filters find" role="search" onSubmit=${onSubmit}>
     <label class="field inline wide"><span>Find</span>
       <input ...${plainText} name="find" type="search" maxlength="256" placeholder="Name, title or job id" /></label>

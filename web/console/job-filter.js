@@ -1,6 +1,6 @@
 import { jobAdvice } from './advice.js';
 import { html } from './base.js';
-import { plainText } from './form.js';
+import { pathWith, plainText, textsOf, withTexts } from './form.js';
 import { jobTypes, localMinute, statuses } from './format.js';
 
 // The filter of the list of jobs: as the address has it, as the API takes it, and its form.
@@ -63,30 +63,25 @@ export function filterOf(query) {
 export function filterForm(filter, { query, navigate }) {
   const hasTimes = query.has('from') || query.has('to');
   const when = spans[query.get('when') ?? ''] ? query.get('when') : hasTimes || query.has('when') ? 'between' : '';
-  const apply = (/** @type {HTMLFormElement} */ form) => {
-    const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
-    const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
-    const wanted = search.get('prefix') ?? '';
-    if (idPattern.test(wanted)) return navigate(`/jobs/${wanted.toLowerCase()}`);
-    if (search.get('when') !== 'between') for (const name of ['from', 'to']) search.delete(name);
+  const apply = (/** @type {Record<string, string>} */ { prefix = '', from = '', to = '', ...rest }) => {
+    if (idPattern.test(prefix)) return navigate(`/jobs/${prefix.toLowerCase()}`);
+    const isBetween = rest['when'] === 'between';
     // A link may name the whole hash: it stays until something else is written.
-    if (filter.hash !== undefined && wanted === filter.hash) {
-      search.delete('prefix');
-      search.set('hash', wanted);
-    }
-    navigate(search.size === 0 ? '/jobs' : `/jobs?${search}`);
+    const name = prefix === filter.hash ? 'hash' : 'prefix';
+    navigate(
+      pathWith('/jobs', {
+        ...rest,
+        ...(prefix !== '' && { [name]: prefix }),
+        ...(isBetween && from !== '' && { from }),
+        ...(isBetween && to !== '' && { to }),
+      }),
+    );
   };
-  const onSubmit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (event.currentTarget instanceof HTMLFormElement) apply(event.currentTarget);
-  };
-  const onChoice = (/** @type {Event} */ { currentTarget }) => {
-    if (currentTarget instanceof HTMLSelectElement && currentTarget.form !== null) apply(currentTarget.form);
-  };
+  const onSubmit = withTexts(apply);
   // While one types a time, each part that is complete is a change.
   const onLeave = (/** @type {Event} */ { currentTarget }) => {
     if (!(currentTarget instanceof HTMLInputElement) || currentTarget.form === null) return;
-    if (currentTarget.value !== currentTarget.defaultValue) apply(currentTarget.form);
+    if (currentTarget.value !== currentTarget.defaultValue) apply(textsOf(currentTarget.form));
   };
   const choice = (
     /** @type {'status' | 'type' | 'code'} */ name,
@@ -96,7 +91,7 @@ export function filterForm(filter, { query, navigate }) {
   ) =>
     html`<label class="field inline" key=${name}>
       <span>${label}</span>
-      <select name=${name} onChange=${onChoice}>
+      <select name=${name} onChange=${onSubmit}>
         <option value="">${all}</option>
         ${choices.map((value) => html`<option value=${value} selected=${filter[name] === value}>${value}</option>`)}
       </select>
@@ -118,7 +113,7 @@ export function filterForm(filter, { query, navigate }) {
     ${choice('type', 'Type', 'Every type', jobTypes)}
     <label class="field inline" key="when">
       <span>Submitted</span>
-      <select name="when" onChange=${onChoice}>
+      <select name="when" onChange=${onSubmit}>
         <option value="">At any time</option>
         ${Object.entries(spans).map(([value, [text]]) => html`<option value=${value} selected=${when === value}>${text}</option>`)}
         <option value="between" selected=${when === 'between'}>Between …</option>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, getJobs, has } from './api.js';
 import { html, useLoaded } from './base.js';
 import { useFeed } from './feed.js';
-import { plainText } from './form.js';
+import { pathWith, plainText, withTexts } from './form.js';
 import { durationText } from './format.js';
 import { imageAddress } from './links.js';
 import { ago, emptyState, feedEnd, icon, progressBar, statusBadge } from './parts.js';
@@ -22,7 +22,7 @@ const jobsOfCard = 10;
 
 /** @type {Readonly<Record<string, readonly [text: string, filter: MediaFilter]>>} */
 const orders = {
-  newest: ['Newest first', {}],
+  '': ['Newest first', {}],
   largest: ['Largest first', { bytes_min: 0 }],
   expiring: ['Expiring first', { expires_before: '9999-12-31T00:00:00Z' }],
 };
@@ -89,15 +89,7 @@ export function MediaView({ query, navigate }) {
 
 /** @param {URLSearchParams} query @param {Navigate} navigate */
 function filterForm(query, navigate) {
-  const onSubmit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const form = event.currentTarget instanceof HTMLSelectElement ? event.currentTarget.form : event.currentTarget;
-    if (!(form instanceof HTMLFormElement)) return;
-    const given = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
-    const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
-    navigate(search.size === 0 ? '/media' : `/media?${search}`);
-  };
-  const order = query.get('order') ?? '';
+  const onSubmit = withTexts((texts) => navigate(pathWith('/media', texts)));
   const placeholder = has('GET /api/media?metadata')
     ? 'Title, name or customer=42'
     : has('GET /api/media?q')
@@ -111,7 +103,7 @@ function filterForm(query, navigate) {
       <select name="order" onChange=${onSubmit}>
         ${Object.entries(orders).map(
           ([name, [text]]) =>
-            html`<option value=${name === 'newest' ? '' : name} selected=${name === order}>${text}</option>`,
+            html`<option value=${name} selected=${name === (query.get('order') ?? '')}>${text}</option>`,
         )}
       </select></label>
     <button type="submit" class="unseen" tabindex="-1">Search</button>

@@ -4,6 +4,7 @@ import { ask, byHash, getJobs, has, statusOf } from './api.js';
 import { html, useLoaded } from './base.js';
 import { announce, announceProblem, confirmation } from './dialogs.js';
 import { FilesCard } from './files.js';
+import { withTexts } from './form.js';
 import { bytesText, dateTimeText } from './format.js';
 import { action, ago, card, emptyState, facts, isBusy, metadataFacts, statusBadge, whenLoaded } from './parts.js';
 import { PlaybackCard } from './playback.js';
@@ -14,7 +15,7 @@ import { shareCard } from './share.js';
 // The page of one media: its player, its images and its jobs; where the server has the routes, its revisions, its
 // expiry and its deletion.
 
-/** @import { AnyJob, Media, MediumPage, Navigate, Visit } from './types.ts' */
+/** @import { AnyJob, Media, MediumPage, Navigate, Schemas, Visit, VNode } from './types.ts' */
 
 /** @param {unknown} problem */
 function nullWhereUnknown(problem) {
@@ -142,51 +143,44 @@ function mediumCard({ hash, medium, reload }) {
 }
 
 /** @param {MediumPage} given */
-function titleForm({ hash, medium, reload }) {
-  const change = async (/** @type {string} */ title) => {
-    const body = { title: title === '' ? null : title };
-    await ask((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body }));
-    announce('The title was changed.');
-    await reload();
-  };
-  const onSubmit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    if (!(form instanceof HTMLFormElement)) return;
-    const title = new FormData(form).get('title');
-    void change(typeof title === 'string' ? title.trim() : '').catch(announceProblem);
-  };
-  return html`<form class="line-form" onSubmit=${onSubmit}>
-    <label class="field">
-      <span>Title (empty: none)</span>
-      <input name="title" maxlength="256" autocomplete="off" defaultValue=${medium.title ?? ''} />
-    </label>
-    <button type="submit" class="button">Rename</button>
-  </form>`;
+function titleForm(given) {
+  const input = html`<input name="title" maxlength="256" autocomplete="off" defaultValue=${given.medium.title ?? ''} />`;
+  return changeForm(given, {
+    label: 'Title (empty: none)',
+    input,
+    button: 'Rename',
+    done: 'The title was changed.',
+    makeBody: ({ title = null }) => ({ title }),
+  });
 }
 
 /** @param {MediumPage} given */
-function expiryForm({ hash, medium, reload }) {
-  const change = async (/** @type {string | null} */ expiresAt) => {
-    const body = { expires_at: expiresAt };
-    await ask((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body }));
-    announce('The expiry was changed.');
+function expiryForm(given) {
+  return changeForm(given, {
+    label: 'Expires on (empty: never)',
+    input: html`<input type="date" name="day" defaultValue=${given.medium.expires_at?.slice(0, 10) ?? ''} />`,
+    button: 'Set',
+    done: 'The expiry was changed.',
+    makeBody: ({ day }) => ({ expires_at: day === undefined ? null : new Date(`${day}T00:00:00Z`).toISOString() }),
+  });
+}
+
+/**
+ * A form of one field that changes the media.
+ *
+ * @param {MediumPage} given
+ * @param {{ label: string, input: VNode, button: string, done: string,
+ *   makeBody: (texts: Record<string, string>) => Schemas['MediaChange'] }} change
+ */
+function changeForm({ hash, reload }, { label, input, button, done, makeBody }) {
+  const change = async (/** @type {Record<string, string>} */ texts) => {
+    await ask((http) => http.PATCH('/api/media/{hash}', { ...byHash(hash), body: makeBody(texts) }));
+    announce(done);
     await reload();
   };
-  const onSubmit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    if (!(form instanceof HTMLFormElement)) return;
-    const day = new FormData(form).get('day');
-    const isSet = typeof day === 'string' && day !== '';
-    void change(isSet ? new Date(`${day}T00:00:00Z`).toISOString() : null).catch(announceProblem);
-  };
-  return html`<form class="line-form" onSubmit=${onSubmit}>
-    <label class="field">
-      <span>Expires on (empty: never)</span>
-      <input type="date" name="day" defaultValue=${medium.expires_at?.slice(0, 10) ?? ''} />
-    </label>
-    <button type="submit" class="button">Set</button>
+  return html`<form class="line-form" onSubmit=${withTexts((texts) => change(texts).catch(announceProblem))}>
+    <label class="field"><span>${label}</span>${input}</label>
+    <button type="submit" class="button">${button}</button>
   </form>`;
 }
 

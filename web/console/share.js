@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { root } from './api.js';
 import { html } from './base.js';
 import { announceProblem } from './dialogs.js';
+import { withTexts } from './form.js';
 import { dateTimeText } from './format.js';
 import { canSign, playback } from './links.js';
 import { card, copyButton } from './parts.js';
@@ -34,17 +35,16 @@ export function shareCard(job, title) {
 /** @param {{ hash: string, title: string | null, isEncrypted: boolean }} props */
 function ShareCard({ hash, title, isEncrypted }) {
   const [made, setMade] = useState(/** @type {{ link: string, until: string } | null} */ (null));
-  const [duration, setDuration] = useState(String(hour));
   const [isMaking, setMaking] = useState(false);
-  const make = async (/** @type {FormData} */ form) => {
-    const { token, ticket, expires_at: end } = await playback(hash, Number(duration));
-    const begin = form.get('share-begin');
+  const make = async (/** @type {Record<string, string>} */ texts) => {
+    const { token, ticket, expires_at: end } = await playback(hash, Number(texts['share-duration']));
+    const begin = texts['share-begin'];
     const given = new URLSearchParams({
       hash,
       ...(isEncrypted && { token }),
       ...(ticket && { ticket }),
-      ...(form.has('share-title') && { title: title ?? '' }),
-      ...(typeof begin === 'string' && begin !== '' && { t: begin }),
+      ...('share-title' in texts && { title: title ?? '' }),
+      ...(begin !== undefined && { t: begin }),
       clean: '1',
     });
     const hasEnd = isEncrypted || ticket !== null;
@@ -53,23 +53,18 @@ function ShareCard({ hash, title, isEncrypted }) {
       until: hasEnd ? endText(end) : 'The stream is open: the link has no end.',
     });
   };
-  const onSubmit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+  const onSubmit = withTexts((texts) => {
     setMaking(true);
-    void make(new FormData(event.currentTarget))
+    void make(texts)
       .catch(announceProblem)
       .finally(() => setMaking(false));
-  };
-  const choose = (/** @type {Event} */ { currentTarget }) => {
-    if (currentTarget instanceof HTMLSelectElement) setDuration(currentTarget.value);
-  };
+  });
   return card(
     'Share',
     {},
     html`<form class="line-form" onSubmit=${onSubmit}>
       <label class="field"><span>Plays for</span>
-        <select name="share-duration" onChange=${choose}>
+        <select name="share-duration">
           ${durations.map(([text, seconds]) => html`<option value=${String(seconds)}>${text}</option>`)}
         </select>
       </label>

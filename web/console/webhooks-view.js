@@ -4,7 +4,7 @@ import { ask, byId, has } from './api.js';
 import { html, useStopping } from './base.js';
 import { Bulk, choiceBox, useSelection } from './bulk.js';
 import { useFeed } from './feed.js';
-import { useForm } from './form.js';
+import { pathWith, useForm, withTexts } from './form.js';
 import { ago, card, emptyState, feedEnd } from './parts.js';
 
 // The webhooks that were not delivered, their delivery once more, and a test of a receiver.
@@ -101,13 +101,9 @@ const keyOf = ({ job_id: id, failed_at: at }) => `${id} ${at}`;
 /** @param {{ receiver: string, failed: readonly FailedWebhook[], navigate: Navigate }} props */
 function receiverForm({ receiver, failed, navigate }) {
   const names = [...new Set([...(receiver === '' ? [] : [receiver]), ...failed.map(receiverOf)])].toSorted();
-  const onChange = (/** @type {Event} */ { currentTarget }) => {
-    const name = currentTarget instanceof HTMLSelectElement ? currentTarget.value : '';
-    navigate(name === '' ? '/webhooks' : `/webhooks?${new URLSearchParams({ receiver: name })}`);
-  };
   return html`<form class="filters" aria-label="Filter">
     <label class="field inline"><span>Receiver</span>
-      <select name="receiver" onChange=${onChange}>
+      <select name="receiver" onChange=${withTexts((texts) => navigate(pathWith('/webhooks', texts)))}>
         <option value="">Every receiver</option>
         ${names.map((name) => html`<option value=${name} selected=${name === receiver}>${name}</option>`)}
       </select></label>
