@@ -299,10 +299,10 @@ test('after a failed upgrade with a bad setting, a corrected upgrade and a rollb
   await upgrade({});
   const original = await liveEnvironment(namespace, 'controller');
 
-  const bad = { LOG_LEVEL: 'loud', JOB_ATTEMPTS: 'zero' };
+  const bad = { DATABASE_POOL_SIZE: 'many', JOB_ATTEMPTS: 'zero' };
   // No controller runs the pods here, so the upgrade never becomes ready and fails.
   await expect(upgrade(bad, '--wait', '--timeout', '2s')).rejects.toThrow(/UPGRADE FAILED/);
-  expect(await liveEnvironment(namespace, 'controller')).toMatchObject({ LOG_LEVEL: 'loud' });
+  expect(await liveEnvironment(namespace, 'controller')).toMatchObject({ DATABASE_POOL_SIZE: 'many' });
   await upgrade({ JOB_ATTEMPTS: 5 });
   expect(await liveEnvironment(namespace, 'controller')).toEqual({ ...original, JOB_ATTEMPTS: '5' });
 
