@@ -38,7 +38,7 @@ export function usageQueries(): Query[] {
     ],
     ['usage: bytes that were delivered', 10, (d) => new DeliveredStore(d).add(new Map([['busy', 5]]))],
     ['quotas: jobs that wait for one', 10, (d) => new JobStore(d).releaseHeld()],
-    ['quotas: those of a key', 10, (d) => releaseHeldOf(d, '00000005', null)],
+    ['quotas: those of a key', 10, (d) => releaseHeldOf(d, '00000005')],
     [
       'quotas: a job that has to wait',
       10,

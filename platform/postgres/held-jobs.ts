@@ -22,7 +22,8 @@ const heldKeys = `
     select (select key_id from jobs where not_before = 'infinity' and key_id > held.key order by key_id limit 1)
     from held where held.key is not null
   )
-  select key, quotas from held left join api_keys on id = key where key is not null`;
+  select key from held where key is not null`;
+const quotasNow = 'select quotas from api_keys where id = $1';
 const release = `
   update jobs set not_before = null, ticketed_at = now(), waiting_reason = null
   where id in (
@@ -41,20 +42,18 @@ export async function holdJob(client: PoolClient, { id }: Pick<Job, 'id'>, reaso
 
 /** Releases waiting jobs as far as the quotas of their keys allow now; all of a key without quotas, or revoked. */
 export async function releaseHeld(database: Database): Promise<Ticket[]> {
-  const { rows } = await database.pool.query<{ key: string; quotas: KeyQuotas | null }>(heldKeys);
+  const { rows } = await database.pool.query<{ key: string }>(heldKeys);
   const tickets: Ticket[] = [];
-  for (const { key, quotas } of rows) tickets.push(...(await releaseHeldOf(database, key, quotas)));
+  for (const { key } of rows) tickets.push(...(await releaseHeldOf(database, key)));
   return tickets;
 }
 
 /** Releases waiting jobs of one key as far as its quotas allow now; without quotas all. */
-export async function releaseHeldOf(
-  database: Pick<Database, 'transaction'>,
-  key: string,
-  quotas: KeyQuotas | null,
-): Promise<Ticket[]> {
+export async function releaseHeldOf(database: Pick<Database, 'transaction'>, key: string): Promise<Ticket[]> {
   return await database.transaction(async (client) => {
     await lockKey(client, key);
+    // Under the lock, for which it may have waited: the quotas may be others since.
+    const quotas = (await client.query<{ quotas: KeyQuotas | null }>(quotasNow, [key])).rows[0]?.quotas ?? null;
     const room = quotas === null ? releasedAtOnce : quotaRoom(quotas, await quotaUse(client, key));
     if (room <= 0) return [];
     const { rows } = await client.query<TicketRow>(release, [key, Math.min(room, releasedAtOnce)]);

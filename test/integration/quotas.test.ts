@@ -7,6 +7,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
+import { lockKey } from '#platform/postgres/quota-use.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { makeKey } from '../../testing/named-keys.ts';
 import { failure, newJob } from './postgres-fixtures.ts';
@@ -219,6 +220,29 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     const [, second, third] = jobs as [string, string, string];
     await store().finish(failure(second, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
     expect(ids(await store().releaseHeld())).toEqual([third]);
+  });
+
+  it('C37.22: quotas that are lowered while a release waits for its turn hold for that release', async () => {
+    const key = await waiting('lowered', { jobs_at_once: 2 });
+    const jobs = [];
+    for (let job = 0; job < 3; job += 1) jobs.push((await key.submit()).job.id);
+    await end(jobs[0] as string);
+    const [{ pool }, other] = databases as [Database, Database];
+    const releasing = await other.transaction(async (client) => {
+      await lockKey(client, key.id);
+      const released = store().releaseHeld();
+      const isWaiting = `select from pg_locks join pg_database on pg_database.oid = database
+        where locktype = 'advisory' and not granted and datname = current_database()`;
+      await expect.poll(async () => (await pool.query(isWaiting)).rowCount, { timeout: 10_000 }).toBe(1);
+      await pool.query('update api_keys set quotas = $2 where id = $1', [
+        key.id,
+        { jobs_at_once: 1, when_reached: 'wait' },
+      ]);
+      return { released };
+    });
+    expect(await releasing.released).toEqual([]);
+    await end(jobs[1] as string);
+    expect(ids(await store().releaseHeld())).toEqual([jobs[2]]);
   });
 
   it('C37.14: a key without quotas costs no statement and no lock', async () => {
