@@ -23,6 +23,7 @@ const alone = [
   'doctor',
   'lease',
   'many-jobs',
+  'many-preferred',
   'rbac',
   'reflector',
 ];
