@@ -254,18 +254,18 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
 });
 
 describe('a store that ignores Range', () => {
-  const whole = Buffer.concat(Array.from({ length: 64 }, (_, n) => Buffer.alloc(10_000, n)));
+  const object = Buffer.concat(Array.from({ length: 64 }, (_, n) => Buffer.alloc(10_000, n)));
 
   it.each([
     ['of its begin', { start: 0, end: 4 }],
     ['within it', { start: 9_998, end: 400_001 }],
-    ['of its last byte', { start: whole.length - 1, end: whole.length - 1 }],
+    ['of its last byte', { start: object.length - 1, end: object.length - 1 }],
     ['to its end', { start: 600_000, end: undefined }],
   ])('C22.28: a range %s is read out of the whole object', async (_what, { start, end }) => {
-    const from = await openAt((socket) => socket.write(Buffer.concat([Buffer.from(headOf(whole.length)), whole])));
-    const wanted = whole.subarray(start, (end ?? whole.length) + 1);
+    const from = await openAt((socket) => socket.write(Buffer.concat([Buffer.from(headOf(object.length)), object])));
+    const wanted = object.subarray(start, (end ?? object.length) + 1);
     const got = await from.get('key', { range: { start, ...(end === undefined ? {} : { end }) } });
-    expect([got?.info.sizeBytes, (await buffer(got!.body)).equals(wanted)]).toEqual([whole.length, true]);
+    expect([got?.info.sizeBytes, (await buffer(got!.body)).equals(wanted)]).toEqual([object.length, true]);
     if (end === undefined) return;
     const download = await from.download('key', { range: { start, end } });
     expect((await readDownload(download!)).equals(wanted)).toBe(true);
@@ -275,7 +275,7 @@ describe('a store that ignores Range', () => {
     const closed = Promise.withResolvers<undefined>();
     const from = await openAt((socket) => {
       socket.once('close', () => closed.resolve(undefined));
-      socket.write(Buffer.concat([Buffer.from(headOf(1e9)), whole]));
+      socket.write(Buffer.concat([Buffer.from(headOf(1e9)), object]));
     });
     await expect(from.get('key', { range: { start: 1e9 } })).rejects.toMatchObject({ code: 'storage_error' });
     (await from.get('key', { range: { start: 5 } }))?.body.destroy();
