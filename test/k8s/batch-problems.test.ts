@@ -20,18 +20,14 @@ test('a batch whose pod the quota refuses says so on its pool and every waiting 
   const ids = await rig.submitMany(6);
   const isShown = async () =>
     (await Promise.all(ids.map(rig.find))).every(({ waitingReason }) => waitingReason !== null);
-  await until('the jobs say it', isShown, 30_000);
+  await until('the jobs say it', isShown);
   const message = expect.stringContaining('exceeded quota: none') as string;
   for (const id of ids) expect((await rig.find(id)).waitingReason).toEqual({ code: 'quota_exceeded', message });
-  await until(
-    'the pool says it',
-    async () => {
-      const { status } = await rig.admin.get(runnerPools, { namespace: rig.namespace, name: 'default' });
-      return status?.lastError?.startsWith('QuotaExceeded') === true;
-    },
-    30_000,
-  );
-}, 90_000);
+  await until('the pool says it', async () => {
+    const { status } = await rig.admin.get(runnerPools, { namespace: rig.namespace, name: 'default' });
+    return status?.lastError?.startsWith('QuotaExceeded') === true;
+  });
+});
 
 test('a batch that cannot start follows a corrected pool', async () => {
   const rig = await openBatchRig();
@@ -42,15 +38,11 @@ test('a batch that cannot start follows a corrected pool', async () => {
   await rig.node.setStatus(pod, waitingStatus(pod, 'ImagePullBackOff', 'no such image'));
   const pool = { namespace: rig.namespace, name: 'default' };
   await rig.admin.mergePatch(runnerPools, pool, { spec: { nodeSelector: { disk: 'ssd' } } });
-  await until(
-    'another batch has the new settings',
-    async () => {
-      const selectors = (await rig.batches()).map(({ spec }) => spec?.template.spec?.nodeSelector?.['disk']);
-      return selectors.includes('ssd') && !selectors.includes(undefined);
-    },
-    45_000,
-  );
-}, 90_000);
+  await until('another batch has the new settings', async () => {
+    const selectors = (await rig.batches()).map(({ spec }) => spec?.template.spec?.nodeSelector?.['disk']);
+    return selectors.includes('ssd') && !selectors.includes(undefined);
+  });
+});
 
 test('the pod of a batch that an added container keeps running is deleted with its Job at the end', async () => {
   const rig = await openBatchRig();
@@ -66,14 +58,10 @@ test('the pod of a batch that an added container keeps running is deleted with i
       containerOf('mesh-proxy', { running: { startedAt: new Date().toISOString() } }),
     ],
   });
-  await until(
-    'its Job is deleted',
-    async () => {
-      return (await rig.batches()).every(({ metadata }) => metadata?.name !== job.metadata?.name);
-    },
-    30_000,
-  );
-}, 120_000);
+  await until('its Job is deleted', async () => {
+    return (await rig.batches()).every(({ metadata }) => metadata?.name !== job.metadata?.name);
+  });
+});
 
 test('the exit of a batch’s pod counts for its current task alone', async () => {
   const rig = await openBatchRig();
@@ -89,9 +77,9 @@ test('the exit of a batch’s pod counts for its current task alone', async () =
     containerStatuses: [containerOf('all', { terminated: { exitCode: 10, reason: 'Error' } })],
   });
   await rig.ended(task.job_id);
-  await until('the other is repeated', async () => (await rig.find(other)).attempt === 2, 30_000);
+  await until('the other is repeated', async () => (await rig.find(other)).attempt === 2);
   expect(await rig.find(other)).toMatchObject({ failures: 0, disruptions: 1 });
-}, 90_000);
+});
 
 test('the crash of a batch’s runner counts for its only task under the next leader too', async () => {
   const rig = await openBatchRig();
@@ -105,6 +93,6 @@ test('the crash of a batch’s runner counts for its only task under the next le
     containerStatuses: [containerOf('all', { terminated: { exitCode: 139, reason: 'Error' } })],
   });
   rig.startWorker();
-  await until('the task is repeated', async () => (await rig.find(task.job_id)).attempt === 2, 60_000);
+  await until('the task is repeated', async () => (await rig.find(task.job_id)).attempt === 2);
   expect(await rig.find(task.job_id)).toMatchObject({ failures: 1, disruptions: 0 });
-}, 120_000);
+});

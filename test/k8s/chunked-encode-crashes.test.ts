@@ -17,7 +17,7 @@ const chunks = 5;
 /** Bounds a chunked encode to one pod at a time once its chunks are encoded, as a person may. */
 async function boundOnce({ admin, namespace }: { admin: KubeClient; namespace: string }, id: string): Promise<void> {
   const isThere = () => admin.get(jobs, { namespace, name: `mj-${id}-1-c` }).then(Boolean, () => false);
-  await until('its chunks have a Job', isThere, 90_000);
+  await until('its chunks have a Job', isThere);
   await admin.mergePatch(mediaJobs, { namespace, name: `mj-${id}` }, { spec: { chunks: 1 } });
 }
 
@@ -34,7 +34,7 @@ async function isAlone({ admin, namespace }: { admin: KubeClient; namespace: str
     });
     return spec?.parallelism === 1 && live.map(({ metadata }) => metadata?.uid).join() === pod.metadata?.uid;
   };
-  await until('it is the one pod of its Job', isDone, 150_000);
+  await until('it is the one pod of its Job', isDone);
 }
 
 async function openScene(cleanup: Cleanup) {
@@ -66,7 +66,7 @@ describe.concurrent('a controller that is killed in the middle of a chunked enco
       const { scene, player, id } = await openScene(cleanup);
       const { admin, namespace, workplace } = scene;
       const hasEnded = async () => isFinal((await workplace.find(id)).status);
-      const ended = boundOnce(scene, id).then(() => until('the job has ended', hasEnded, 150_000));
+      const ended = boundOnce(scene, id).then(() => until('the job has ended', hasEnded));
       ended.catch(() => undefined);
       await crashOnce(scene, crash, ended);
       await ended;

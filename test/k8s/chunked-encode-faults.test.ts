@@ -103,7 +103,7 @@ test.concurrent.for([
     const failed = await rig.ended(id);
     expect(failed).toMatchObject({ status: 'failed', attempt: 2, error: { code } });
     expect(failed.error?.message).toMatch(/^Chunk 2: /);
-    await until('no chunk is begun any more', async () => (await rig.node.jobs()).every(isChunksJobOver), 30_000);
+    await until('no chunk is begun any more', async () => (await rig.node.jobs()).every(isChunksJobOver));
     const times = player.begun.get('2') ?? 0;
     expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: times, split: 1 });
     // Before the Job is deleted that does not count them, another pod may have begun.
@@ -146,9 +146,9 @@ describe.concurrent('a chunked encode whose work is suspended', () => {
       const { rig, player, id } = await openScene({ cleanup, chunks: 5, mayEnd, variables: { RUNNER_POOLS } });
       rig.startWorker();
       release(0, 1);
-      await until('two chunks are finished, two begun', () => player.chunksBegun === 4, 60_000);
+      await until('two chunks are finished, two begun', () => player.chunksBegun === 4);
       await set(rig, id, true);
-      await until('no pod runs', () => player.running.size === 0, 30_000);
+      await until('no pod runs', () => player.running.size === 0);
       release(2, 3, 4);
       await set(rig, id, false);
       expect(await rig.ended(id)).toMatchObject({ status: 'completed', failures: 0 });

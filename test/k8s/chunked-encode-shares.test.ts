@@ -42,34 +42,34 @@ test(`C26.4, C26.5: ${thumbnails} thumbnails beside a chunked encode on every sl
   const { rig, player, id, metrics, areTaken, release } = await openScene();
   const chunkPods = async () =>
     (await rig.admin.get(jobs, { namespace: rig.namespace, name: `mj-${id}-1-c` })).spec?.parallelism;
-  await until('the chunks have every slot', () => player.chunksBegun === slots, 60_000);
+  await until('the chunks have every slot', () => player.chunksBegun === slots);
   const pool = { namespace: rig.namespace, name: 'default' };
   const shownActive = async () => (await rig.admin.get(runnerPools, pool)).status?.active;
-  await until('ACTIVE of the pool counts the pods of the chunks', async () => (await shownActive()) === slots, 30_000);
+  await until('ACTIVE of the pool counts the pods of the chunks', async () => (await shownActive()) === slots);
   const gauge = async () => (await metrics.registry.getSingleMetric('svc_queue_tasks')?.get())?.values ?? [];
   const active = async () =>
     (await gauge()).find(({ labels }) => labels['queue'] === 'default' && labels['state'] === 'active');
-  await until('so does the metric', async () => (await active())?.value === slots, 30_000);
+  await until('so does the metric', async () => (await active())?.value === slots);
   const options = { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] };
   const ids = await Promise.all(Array.from({ length: thumbnails }, () => rig.submit('image:thumbnail', { options })));
   release(0);
-  await until('the chunks have given up a slot', async () => (await chunkPods()) === 2, 30_000);
-  await until('the first thumbnail is begun', () => player.chunksBeforeTasks.length > 0, 30_000);
+  await until('the chunks have given up a slot', async () => (await chunkPods()) === 2);
+  await until('the first thumbnail is begun', () => player.chunksBeforeTasks.length > 0);
   release(1);
-  await until('the chunks have one slot', async () => (await chunkPods()) === 1, 30_000);
+  await until('the chunks have one slot', async () => (await chunkPods()) === 1);
   const left = async () => (await rig.jobs.statesOf(ids)).filter(({ status }) => !isFinal(status));
-  await until('all thumbnails are final', async () => (await left()).length === 0, 90_000);
+  await until('all thumbnails are final', async () => (await left()).length === 0);
   areTaken.resolve();
   // A third chunk is under way, and no pod of another was started since they were submitted.
   expect(Math.max(...player.chunksBeforeTasks)).toBe(slots);
   expect(player.chunksBeforeTasks).toHaveLength(thumbnails);
-  await until('the chunks have every slot again', async () => (await chunkPods()) === slots, 60_000);
+  await until('the chunks have every slot again', async () => (await chunkPods()) === slots);
   for (let chunk = 2; chunk < chunks; chunk += 1) release(chunk);
-  await until('the job has ended', async () => isFinal((await rig.find(id)).status), 60_000);
+  await until('the job has ended', async () => isFinal((await rig.find(id)).status));
   expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
   const once = Object.fromEntries(Array.from({ length: chunks }, (_, chunk) => [chunk, 1]));
   expect(Object.fromEntries(player.begun)).toMatchObject({ ...once, split: 1, finish: 1 });
   expect(player.podsMax).toBe(slots);
   const states = await rig.jobs.statesOf(ids);
   expect(new Set(states.map(({ status, attempt }) => `${status} at ${attempt}`))).toEqual(new Set(['completed at 1']));
-}, 240_000);
+});

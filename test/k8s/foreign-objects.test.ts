@@ -18,10 +18,10 @@ test.each([
   const labels: Record<string, string> = hasLabel ? { 'reelwright.dev/job-id': id } : {};
   const spec = { type: 'video:cover' as const, hash: 'h', source: 's', suspend: true, pool: 'another' };
   const foreign = await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name, labels }, spec });
-  await until('it is refused', async () => conditionOf(await rig.mediaJob(id), 'Failed') === 'True/Refused', 30_000);
+  await until('it is refused', async () => conditionOf(await rig.mediaJob(id), 'Failed') === 'True/Refused');
   expect((await rig.mediaJob(id)).status?.error?.message).toContain('reserved for the controller');
   await rig.submit('video:cover', { id, source: `${rig.notes}/ok` });
-  await until('the job has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('the job has a Job', async () => (await rig.node.jobs()).length === 1);
   const [job] = await rig.node.jobs();
   expect(job?.metadata?.name).toBe(`${name}-1`);
   const own = await rig.mediaJob(id);

@@ -9,7 +9,7 @@ import { type ControllerRig } from '../../testing/k8s/controller.ts';
 async function fillWithVideos(rig: ControllerRig): Promise<void> {
   for (let index = 0; index < 8; index += 1) await rig.submit('video:cover');
   rig.startWorker();
-  await until('the videos have their slots', async () => (await rig.node.jobs()).length === 3, 30_000);
+  await until('the videos have their slots', async () => (await rig.node.jobs()).length === 3);
 }
 
 const namesOf = async ({ node }: ControllerRig) => (await node.jobs()).map(({ metadata }) => metadata?.name);

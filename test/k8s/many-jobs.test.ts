@@ -49,65 +49,65 @@ test('many streams that are completed at once do not delay the end of a thumbnai
   onTestFinished(release);
   rig.startWorker({ media: store });
   for (let n = 0; n < 20; n += 1) videos.add(await rig.submit('video:transcode'));
-  await until('the videos have Jobs', async () => (await rig.node.jobs()).length === 20, 60_000);
+  await until('the videos have Jobs', async () => (await rig.node.jobs()).length === 20);
   const done = new Set<string>();
   await succeedAll(rig, done);
   const id = await rig.submit('image:thumbnail', thumbnail);
   await leaveThumbnail(rig.media, { jobId: id, hash: (await rig.find(id)).hash, attempt: 1 });
   const isThere = async () => (await rig.node.jobs()).some(({ metadata }) => jobIdOf(metadata?.name) === id);
-  await until('the thumbnail has a Job', isThere, 30_000);
+  await until('the thumbnail has a Job', isThere);
   await succeedAll(rig, done);
-  await until('the thumbnail is final', async () => isFinal((await rig.find(id)).status), 30_000);
+  await until('the thumbnail is final', async () => isFinal((await rig.find(id)).status));
   expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
   for (const video of videos) expect((await rig.find(video)).status).toBe('processing');
-}, 150_000);
+});
 
 test('every MediaJob that follows an equal active job shows its end', async () => {
   const rig = await openControllerRig();
   rig.startWorker();
   const id = await rig.submit('image:thumbnail', { ...thumbnail, hash: 'followed' });
-  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('it has a Job', async () => (await rig.node.jobs()).length === 1);
   const names = ['first', 'second', 'third'];
   const spec = { type: 'image:thumbnail' as const, hash: 'followed', source: 'source', ...thumbnail };
   for (const name of names) {
     await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name }, spec });
   }
   const shown = async () => Promise.all(names.map((name) => rig.mediaJobNamed(name)));
-  await until('they follow it', async () => (await shown()).every(({ status }) => status?.jobId === id), 30_000);
+  await until('they follow it', async () => (await shown()).every(({ status }) => status?.jobId === id));
   await leaveThumbnail(rig.media, { jobId: id, hash: 'followed', attempt: 1 });
   await succeedAll(rig, new Set());
   const areComplete = async () => (await shown()).every((one) => conditionOf(one, 'Complete') === 'True/Completed');
-  await until('they are complete', areComplete, 30_000);
+  await until('they are complete', areComplete);
   expect(await rig.node.jobs()).toHaveLength(1);
-}, 90_000);
+});
 
 test('a MediaJob that follows a job neither takes its place nor stops it when it is deleted', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1', QUEUED_MEDIA_JOBS: '0' });
   rig.startWorker();
   const first = await rig.submit('image:thumbnail', thumbnail);
-  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1);
   const id = await rig.submit('image:thumbnail', { ...thumbnail, hash: 'followed' });
   const spec = { type: 'image:thumbnail' as const, hash: 'followed', source: 'source', suspend: true, ...thumbnail };
   const metadata = { namespace: rig.namespace, name: 'follower' };
   await rig.admin.create(mediaJobs, { metadata, spec });
   const follows = async () => (await rig.mediaJobNamed('follower')).status?.jobId === id;
-  await until('it is followed', follows, 30_000);
+  await until('it is followed', follows);
   await rig.cancel(first);
   const isRunning = async () => (await rig.node.jobs()).some((each) => jobIdOf(each.metadata?.name) === id);
-  await until('the followed job has a Job', isRunning, 30_000);
+  await until('the followed job has a Job', isRunning);
   const third = await rig.submit('image:thumbnail', thumbnail);
   await rig.admin.delete(mediaJobs, metadata);
   const { calls } = vi.spyOn(rig.jobs, 'claimedBy').mock;
-  await until('the claimed jobs were compared three times', () => calls.length > 3, 30_000);
+  await until('the claimed jobs were compared three times', () => calls.length > 3);
   expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });
   expect((await rig.find(third)).status).toBe('queued');
-}, 90_000);
+});
 
 test('waiting jobs of the API are shown as queued, start first by a priority and are cancelled by deletion', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1', QUEUED_MEDIA_JOBS: '2' });
   rig.startWorker();
   const first = await rig.submit('image:thumbnail', thumbnail);
-  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1);
   const [early, late, hidden] = [1, 2, 3].map(() => rig.submit('image:thumbnail', thumbnail));
   const [earlyId = '', lateId = '', hiddenId = ''] = await Promise.all([early, late, hidden]);
   const all = [earlyId, lateId, hiddenId];
@@ -116,7 +116,7 @@ test('waiting jobs of the API are shown as queued, start first by a priority and
     const queued = items.filter((one) => conditionOf(one, 'Progressing') === 'False/Queued');
     return all.filter((id) => queued.some(({ metadata }) => metadata?.name === `mj-${id}`));
   };
-  await until('two are shown', async () => (await shown()).length === 2, 30_000);
+  await until('two are shown', async () => (await shown()).length === 2);
   const [cancelled = '', preferred = ''] = await shown();
   const patch = { spec: { priority: 10 } };
   await rig.admin.mergePatch(mediaJobs, { namespace: rig.namespace, name: `mj-${preferred}` }, patch);
@@ -124,10 +124,10 @@ test('waiting jobs of the API are shown as queued, start first by a priority and
   await until('it is cancelled', async () => (await rig.find(cancelled)).status === 'cancelled');
   await leaveThumbnail(rig.media, { jobId: first, hash: (await rig.find(first)).hash, attempt: 1 });
   await succeedAll(rig, new Set());
-  await until('the second has started', async () => (await rig.node.jobs()).length === 2, 30_000);
+  await until('the second has started', async () => (await rig.node.jobs()).length === 2);
   const names = (await rig.node.jobs()).map(({ metadata }) => jobIdOf(metadata?.name));
   expect(names.toSorted()).toEqual([first, preferred].toSorted());
-}, 90_000);
+});
 
 test('the settings size a pool until another client sets its concurrency', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '3' });
@@ -140,12 +140,12 @@ test('the settings size a pool until another client sets its concurrency', async
     config: { ...rig.config, workerConcurrency, kubernetes: { ...rig.kubernetes, runnerPools: { default: pool } } },
   });
   const first = rig.startWorker();
-  await until('the pool is created', isSized(3), 30_000);
+  await until('the pool is created', isSized(3));
   await first.stop();
   const second = rig.startWorker(withSettings(5, { nodeSelector: { disk: 'ssd' } }));
-  await until('the pool follows the settings', isSized(5, { disk: 'ssd' }), 30_000);
+  await until('the pool follows the settings', isSized(5, { disk: 'ssd' }));
   await kubectl(server, ['scale', '-n', rig.namespace, 'rp/default', '--replicas=8']);
   await second.stop();
   rig.startWorker(withSettings(6, {}));
-  await until('all but the concurrency follows the settings', isSized(8), 30_000);
-}, 90_000);
+  await until('all but the concurrency follows the settings', isSized(8));
+});

@@ -126,7 +126,7 @@ describe('a MediaJob that names a profile', () => {
     expect(await rig.jobs.find(id)).toBeNull();
 
     await publish('lectures', { ladder: [rung(360, 2e6), rung(720, 3e6)], crf: 30 });
-    await until('it has ended', async () => (await rig.jobs.find(id))?.status === 'completed', 30_000);
+    await until('it has ended', async () => (await rig.jobs.find(id))?.status === 'completed');
     const [job] = await rig.node.jobs();
     const { initContainers = [], containers = [] } = job?.spec?.template.spec ?? {};
     const tasks = [...initContainers, ...containers].flatMap(({ env = [] }) =>

@@ -55,7 +55,7 @@ describe('a MediaRollout', () => {
     const which = { hash_prefix: 'movie-' };
     const { metadata } = await apply('mobile', { which, to_profile: 'mobile', paused: true });
     const id = metadata?.uid ?? '';
-    await until('it is planned', async () => (await shown('mobile'))?.planned === 1, 20_000);
+    await until('it is planned', async () => (await shown('mobile'))?.planned === 1);
     expect(await rig.rollouts.find(id)).toMatchObject({ isPaused: true, spec: { which, to_profile: 'mobile' } });
     const types = ['Accepted', 'Succeeded', 'Failed'];
     expect(await Promise.all(types.map((type) => condition('mobile', type)))).toEqual([
@@ -64,29 +64,29 @@ describe('a MediaRollout', () => {
       'False/Running',
     ]);
     await apply('mobile', { which, to_profile: 'mobile', paused: false });
-    await until('it runs', async () => (await shown('mobile'))?.running === 1, 20_000);
+    await until('it runs', async () => (await shown('mobile'))?.running === 1);
     await remove('mobile');
-    await until('it is cancelled', async () => (await rig.rollouts.find(id))?.status === 'cancelled', 20_000);
+    await until('it is cancelled', async () => (await rig.rollouts.find(id))?.status === 'cancelled');
     expect((await rig.rollouts.find(id))?.reason).toBe('Its MediaRollout was deleted.');
   });
 
   test('C32.16, C32.17: it is rolled back; an unknown profile and a changed spec begin nothing and are shown', async () => {
     const { rig, apply, shown, condition } = await openScene();
     const unknown = await apply('unknown', { to_profile: 'nothing' });
-    await until('it is refused', async () => (await condition('unknown', 'Accepted')) === 'False/Invalid', 20_000);
+    await until('it is refused', async () => (await condition('unknown', 'Accepted')) === 'False/Invalid');
     expect((await shown('unknown'))?.conditions?.[0]?.message).toMatch(
       /^spec\.to_profile: names no profile; there are /,
     );
     expect(await rig.rollouts.find(unknown.metadata?.uid ?? '')).toBeNull();
     const spec = { to_profile: 'mobile', paused: true };
     const { metadata } = await apply('one', spec);
-    await until('it is planned', async () => (await shown('one'))?.planned === 1, 20_000);
+    await until('it is planned', async () => (await shown('one'))?.planned === 1);
     await apply('one', { ...spec, to_profile: 'archive-4k' });
-    await until('it says so', async () => (await condition('one', 'Accepted')) === 'False/SpecChanged', 20_000);
+    await until('it says so', async () => (await condition('one', 'Accepted')) === 'False/SpecChanged');
     expect((await rig.rollouts.find(metadata?.uid ?? ''))?.spec.to_profile).toBe('mobile');
     await apply('one', { ...spec, rollback: true });
-    await until('it has failed', async () => (await condition('one', 'Failed')) === 'True/RolledBack', 20_000);
-    await until('it has ended', async () => (await shown('one'))?.phase === 'rolled_back', 20_000);
+    await until('it has failed', async () => (await condition('one', 'Failed')) === 'True/RolledBack');
+    await until('it has ended', async () => (await shown('one'))?.phase === 'rolled_back');
     expect(await condition('one', 'Succeeded')).toBe('False/RolledBack');
     const { items } = await rig.admin.list(events, { namespace: rig.namespace });
     const ends = items.filter(({ regarding }) => regarding?.kind === 'MediaRollout');

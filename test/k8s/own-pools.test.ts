@@ -27,7 +27,7 @@ test('C26.15, C25.20: jobs of a pool of their own begin while the queue is full,
   const own = await submitted(rig, 3, { pool: 'gpu' });
   const metrics = new Metrics();
   rig.startWorker({ metrics });
-  await until('both pools are full', async () => (await rig.node.jobs()).length === 3, 30_000);
+  await until('both pools are full', async () => (await rig.node.jobs()).length === 3);
   expect([(await begunOf(rig, own)).length, (await begunOf(rig, ofQueue)).length]).toEqual([2, 1]);
   const shown = async (series: string) => (await metrics.registry.metrics()).includes(`${series}\n`);
   for (const series of [
@@ -36,30 +36,30 @@ test('C26.15, C25.20: jobs of a pool of their own begin while the queue is full,
     'svc_pool_concurrency{pool="gpu"} 2',
     'svc_pool_wait_seconds_count{pool="gpu"} 2',
   ])
-    await until(`the metrics have ${series}`, () => shown(series), 30_000);
+    await until(`the metrics have ${series}`, () => shown(series));
   const pool = await rig.admin.get(runnerPools, { namespace: rig.namespace, name: 'gpu' });
   expect(pool.status).toMatchObject({ active: 2, queued: 1 });
   const begun = await begunOf(rig, own);
   const last = own.filter((id) => !begun.includes(id));
   await rig.cancel(begun[0] ?? '');
-  await until('the third one follows', async () => (await begunOf(rig, last)).length === 1, 30_000);
+  await until('the third one follows', async () => (await begunOf(rig, last)).length === 1);
 });
 
 test('C26.15: a job waits for a pool that was deleted before it began, and runs once the pool is there', async () => {
   const rig = await withPool(1);
   const [before = '', after = ''] = await submitted(rig, 2, { pool: 'gpu' });
   rig.startWorker();
-  await until('one of them has begun', async () => (await begunOf(rig, [before, after])).length === 1, 30_000);
+  await until('one of them has begun', async () => (await begunOf(rig, [before, after])).length === 1);
   const [running = ''] = await begunOf(rig, [before, after]);
   const waiting = running === before ? after : before;
   await rig.admin.delete(runnerPools, { namespace: rig.namespace, name: 'gpu' });
   const reasonOf = async () => (await rig.find(waiting)).waitingReason;
-  await until('the other one says why it waits', async () => (await reasonOf())?.code === 'unschedulable', 60_000);
+  await until('the other one says why it waits', async () => (await reasonOf())?.code === 'unschedulable');
   expect((await reasonOf())?.message).toContain('There is no RunnerPool gpu');
   expect(await begunOf(rig, [running])).toEqual([running]);
   await rig.admin.create(runnerPools, {
     metadata: { namespace: rig.namespace, name: 'gpu' },
     spec: { concurrency: 2 },
   });
-  await until('the other one has begun', async () => (await begunOf(rig, [waiting])).length === 1, 60_000);
+  await until('the other one has begun', async () => (await begunOf(rig, [waiting])).length === 1);
 });

@@ -190,7 +190,7 @@ test('the controller runs, reports, completes and cancels jobs with the rights o
   rig.startWorker({ config, kubernetes: { client } });
 
   const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
-  await until('the job has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('the job has a Job', async () => (await rig.node.jobs()).length === 1);
   const [job] = await rig.node.jobs();
   if (job === undefined) throw new Error('expected a Job, found none');
   const pod = await rig.node.podOf(job);
@@ -203,7 +203,6 @@ test('the controller runs, reports, completes and cancels jobs with the rights o
   await until(
     'the MediaJob is complete',
     async () => conditionOf(await rig.mediaJob(id), 'Complete') === 'True/Completed',
-    30_000,
   );
   const left = await rig.admin.list(secrets, { namespace: rig.namespace });
   expect(left.items.filter(({ metadata }) => metadata?.name?.startsWith('mj-'))).toEqual([]);

@@ -6,8 +6,8 @@ import { RunReport } from '../../testing/tiers/run-report.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const shared = {
-  testTimeout: 240_000,
-  hookTimeout: 120_000,
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
   // Processes are killed and paused beside a whole control plane; a retry is shown as a retry.
   retry: 1,
   // Of tests that say they may run at once.

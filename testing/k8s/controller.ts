@@ -202,7 +202,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     find,
     /** The row of a job that has ended. */
     async ended(id: string): Promise<Job> {
-      await until(`job ${id} has ended`, async () => isFinal((await find(id)).status), 200_000);
+      await until(`job ${id} has ended`, async () => isFinal((await find(id)).status));
       return find(id);
     },
     writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),

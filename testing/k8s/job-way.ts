@@ -56,17 +56,17 @@ type JobWay = Awaited<ReturnType<typeof openJobWay>>;
 export async function suspendOnce({ admin, namespace, id }: JobWay): Promise<void> {
   const ref = { namespace, name: `mj-${id}` };
   const look = () => admin.get(mediaJobs, ref).catch(() => null);
-  await until('it finds no node', async () => (await look())?.status?.phase === 'unschedulable', 150_000);
+  await until('it finds no node', async () => (await look())?.status?.phase === 'unschedulable');
   await admin.mergePatch(mediaJobs, ref, { spec: { suspend: true } });
-  await until('it is suspended', async () => (await look())?.status?.phase === 'suspended', 100_000);
+  await until('it is suspended', async () => (await look())?.status?.phase === 'suspended');
   await admin.mergePatch(mediaJobs, ref, { spec: { suspend: false } });
 }
 
 /** Waits until the job has ended and its MediaJob is deleted, and expects exactly one end. */
 export async function expectOneEnd({ admin, namespace, workplace, player, id }: JobWay): Promise<void> {
-  await until('the job has ended', async () => isFinal((await workplace.find(id)).status), 100_000);
+  await until('the job has ended', async () => isFinal((await workplace.find(id)).status));
   const left = async () => (await admin.list(mediaJobs, { namespace })).items;
-  await until('its MediaJob is deleted', async () => (await left()).length === 0, 100_000);
+  await until('its MediaJob is deleted', async () => (await left()).length === 0);
   expect(await workplace.find(id)).toMatchObject({ status: 'completed', failures: 0 });
   // The node that was not there, the eviction, and at most one attempt that the crash itself made uncertain.
   expect((await workplace.find(id)).attempt).toBeGreaterThanOrEqual(3);
