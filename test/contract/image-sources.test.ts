@@ -130,7 +130,7 @@ describe('an image of a source', () => {
 });
 
 describe('an address in the form of imgproxy', () => {
-  const theirs = `/thumb/insecure/rs:fill:30:20:0/g:sm/trim:10/plain/s3://media/${photo}@webp`;
+  const theirs = `/thumb/insecure/rs:fill:30:20:0/g:sm/padding:10/plain/s3://media/${photo}@webp`;
   const query = 'f=webp&fit=cover&gravity=attention&h=20&w=30';
   const encoded = Buffer.from(photo).toString('base64url');
 
@@ -138,7 +138,7 @@ describe('an address in the form of imgproxy', () => {
     const { status, json, headers } = await plain.raw(theirs);
     expect([status, json.code, headers.get('location')]).toEqual([400, 'invalid_request', null]);
     expect(json.detail).toBe(
-      `Addresses of imgproxy are not answered; this service has /thumb/{signature}/${encoded}?${query}. It has nothing for trim.`,
+      `Addresses of imgproxy are not answered; this service has /thumb/{signature}/${encoded}?${query}. It has nothing for padding.`,
     );
   });
 
