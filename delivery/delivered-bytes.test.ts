@@ -26,8 +26,8 @@ it('C37.21: bytes are counted by media, of what was found, open or signed, and w
   bytes.count({ url: segment('b').url.replace('/stream/', '/s/ticket/') }, whole, 7);
   bytes.count(segment('c'), missing, 300);
   bytes.count({ url: '/healthz' }, whole, 300);
-  await bytes.write();
-  await bytes.write();
+  await bytes.writes.write();
+  await bytes.writes.write();
   expect(written).toEqual([
     [
       ['a', 120],
@@ -39,7 +39,7 @@ it('C37.21: bytes are counted by media, of what was found, open or signed, and w
 it('C37.21: bytes of more media than there is memory for are counted together', async () => {
   const { bytes, written } = delivered(2);
   for (const hash of ['a', 'b', 'c', 'd', 'a']) bytes.count(segment(hash), whole, 10);
-  await bytes.write();
+  await bytes.writes.write();
   expect(written).toEqual([
     [
       ['a', 20],
@@ -51,12 +51,12 @@ it('C37.21: bytes of more media than there is memory for are counted together', 
 
 it('C37.21: an outage of the database loses no bytes, and those of a stop are written', async () => {
   const { bytes, written, fail } = delivered(10);
-  bytes.start();
+  bytes.writes.start();
   fail(1);
   bytes.count(segment('a'), whole, 10);
-  await bytes.write();
+  await bytes.writes.write();
   bytes.count(segment('a'), whole, 5);
   expect(written).toEqual([]);
-  await bytes.stop();
+  await bytes.writes.stop();
   expect(written).toEqual([[['a', 15]]]);
 });

@@ -24,13 +24,14 @@ interface DeliveredBytesDependencies {
 export class DeliveredBytes {
   readonly #store: Pick<DeliveredStore, 'add'>;
   readonly #mediaMax: number;
-  readonly #writes: PeriodicWrites;
+  /** Writes all bytes so far; what could not be written is written with the next. */
+  readonly writes: PeriodicWrites;
   #bytes = new Map<string, number>();
 
   constructor({ store, log, mediaMax = mediaMaxDefault }: DeliveredBytesDependencies) {
     this.#store = store;
     this.#mediaMax = mediaMax;
-    this.#writes = new PeriodicWrites({
+    this.writes = new PeriodicWrites({
       write: () => this.#writeAll(),
       onFailure: (error) => log.warn({ err: error }, 'delivered bytes not written'),
     });
@@ -40,19 +41,6 @@ export class DeliveredBytes {
   count({ url = '' }: Pick<IncomingMessage, 'url'>, response: Pick<ServerResponse, 'statusCode'>, bytes: number): void {
     const hash = statuses.has(response.statusCode) ? mediaOfAddress(url) : null;
     if (hash !== null && bytes > 0) this.#add(hash, bytes);
-  }
-
-  start(): void {
-    this.#writes.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#writes.stop();
-  }
-
-  /** Writes all bytes so far. What could not be written is written with the next. */
-  write(): Promise<void> {
-    return this.#writes.write();
   }
 
   async #writeAll(): Promise<void> {

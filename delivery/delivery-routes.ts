@@ -14,7 +14,7 @@ import { addStreamRoutes } from './routes/stream.ts';
 import { streamPrefix } from './routes/stream-target.ts';
 import { addThumbRoutes } from './routes/thumb.ts';
 import { PlaybackFigures } from './playback/playback-figures.ts';
-import { PlaybackWriter } from './playback/playback-writer.ts';
+import { playbackWrites } from './playback/playback-writes.ts';
 import { StreamQuota } from './stream-quota.ts';
 import { ThumbMaker } from './images/thumb-maker.ts';
 import { TicketAccess } from './tickets/ticket-access.ts';
@@ -40,7 +40,7 @@ export async function addDeliveryRoutes(
   const delivered = new DeliveredBytes({ store: dependencies.delivered, log: dependencies.log });
   const reading = { store, metrics, fastPaths, clients, isBarred, cacheBytesMax };
   const plane = new DataPlane({ ...reading, figures, quota, delivered });
-  if (figures !== null) addPlaybackWriter(app, { ...dependencies, figures });
+  if (figures !== null) addPlaybackWrites(app, { ...dependencies, figures });
   addStreamRoutes(app, { plane, deleted, playback, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
   const tickets = new TicketAccess({ ...dependencies, playback, secrets: config.streamSecrets });
   addSignedStreamRoutes(app, { plane, deleted, fastPaths, tickets });
@@ -57,10 +57,13 @@ export async function addDeliveryRoutes(
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hashes) => cache.forget(hashes));
   app.addHook('onReady', async () => {
-    delivered.start();
+    delivered.writes.start();
     await Promise.all([deleted.start(), playback.start()]);
   });
-  app.addHook('onClose', async () => void (await Promise.all([deleted.stop(), playback.stop(), delivered.stop()])));
+  app.addHook(
+    'onClose',
+    async () => void (await Promise.all([deleted.stop(), playback.stop(), delivered.writes.stop()])),
+  );
 }
 
 /** Whether an address is none of `/stream`, or of a media that is known to be open. */
@@ -71,7 +74,7 @@ function isOpenAddress(url: string, playback: PlaybackStates): boolean {
 }
 
 /** The digests of playback are written while the server runs, and what is left when it stops. */
-function addPlaybackWriter(
+function addPlaybackWrites(
   app: FastifyInstance,
   {
     figures,
@@ -79,7 +82,7 @@ function addPlaybackWriter(
     log,
   }: Pick<DeliveryDependencies, 'playbackDays' | 'log'> & { readonly figures: PlaybackFigures },
 ): void {
-  const writer = new PlaybackWriter({ figures, store, log });
-  app.addHook('onReady', async () => writer.start());
-  app.addHook('onClose', () => writer.stop());
+  const writes = playbackWrites({ figures, store, log });
+  app.addHook('onReady', async () => writes.start());
+  app.addHook('onClose', () => writes.stop());
 }

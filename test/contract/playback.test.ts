@@ -7,7 +7,7 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { playbackRetentionTask } from '../../controller/upkeep/playback-retention.ts';
 import { PlaybackFigures } from '../../delivery/playback/playback-figures.ts';
-import { PlaybackWriter } from '../../delivery/playback/playback-writer.ts';
+import { playbackWrites } from '../../delivery/playback/playback-writes.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // What players say of their state: metrics of all media, and a digest of each media and day.
@@ -190,7 +190,7 @@ describe('a server without PLAYBACK_FIGURES', () => {
         await api.d.playbackDays.add(rows);
       },
     };
-    const writer = new PlaybackWriter({ figures, store, log: createLogger({ level: 'silent', name: 'test' }) });
+    const writes = playbackWrites({ figures, store, log: createLogger({ level: 'silent', name: 'test' }) });
     const note = (hash: string) =>
       figures.note(
         { url: `${segment(hash)}${query('ot=v,bs,sid="x"')}`, headers: {} },
@@ -198,11 +198,11 @@ describe('a server without PLAYBACK_FIGURES', () => {
       );
     for (const hash of ['kept-1', 'kept-2']) await makeMedia(api, hash);
     for (const hash of ['kept-1', 'kept-2', 'kept-2', 'over-1', 'over-1']) note(hash);
-    await writer.write();
+    await writes.write();
     note('kept-1');
     isAway = false;
-    await writer.write();
-    await writer.write();
+    await writes.write();
+    await writes.write();
     for (const hash of ['kept-1', 'kept-2'])
       expect((await playback(api, hash)).days).toMatchObject([{ requests: 2, starved_share: 1, sessions: 1 }]);
     expect(await metrics.registry.getSingleMetricAsString('svc_playback_dropped_total')).toMatch(/ 2$/);

@@ -11,39 +11,15 @@ import type { PlaybackDigest, PlaybackFigures } from './playback-figures.ts';
 /** A digest is 4 kB of text. */
 const batchMax = 250;
 
-interface PlaybackWriterDependencies {
+interface PlaybackWritesDependencies {
   readonly figures: PlaybackFigures;
   readonly store: Pick<PlaybackDayStore, 'add'>;
   readonly log: Logger;
 }
 
-export class PlaybackWriter {
-  readonly #dependencies: PlaybackWriterDependencies;
-  readonly #writes: PeriodicWrites;
-
-  constructor(dependencies: PlaybackWriterDependencies) {
-    this.#dependencies = dependencies;
-    this.#writes = new PeriodicWrites({
-      write: () => this.#writeAll(),
-      onFailure: (error) => dependencies.log.warn({ err: error }, 'playback figures not written'),
-    });
-  }
-
-  start(): void {
-    this.#writes.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#writes.stop();
-  }
-
-  /** Writes all digests so far. */
-  write(): Promise<void> {
-    return this.#writes.write();
-  }
-
-  async #writeAll(): Promise<void> {
-    const { figures, store } = this.#dependencies;
+/** Writes all digests so far. */
+export function playbackWrites({ figures, store, log }: PlaybackWritesDependencies): PeriodicWrites {
+  const write = async () => {
     const taken = [...figures.take()];
     for (let start = 0; start < taken.length; start += batchMax) {
       const batch = taken.slice(start, start + batchMax);
@@ -54,7 +30,11 @@ export class PlaybackWriter {
         throw error;
       }
     }
-  }
+  };
+  return new PeriodicWrites({
+    write,
+    onFailure: (error) => log.warn({ err: error }, 'playback figures not written'),
+  });
 }
 
 function addedOf([hash, digest]: readonly [string, PlaybackDigest]): AddedPlayback {
