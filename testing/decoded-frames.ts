@@ -35,7 +35,7 @@ export async function decodedFrames(path: string): Promise<DecodedFrames> {
 }
 
 /** The mean difference of two frames, 0–255. */
-function differenceOf(one: Buffer, other: Buffer): number {
+export function differenceOf(one: Buffer, other: Buffer): number {
   let sum = 0;
   for (let at = 0; at < one.length; at += 1) sum += Math.abs((one[at] ?? 0) - (other[at] ?? 0));
   return sum / one.length;

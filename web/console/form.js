@@ -8,7 +8,12 @@ import { html } from './base.js';
 
 export const plainText = { autocomplete: 'off', spellcheck: 'false' };
 
-/** The texts of a form by the names of its fields; an empty one is left out. @param {HTMLFormElement} form @returns {Record<string, string>} */
+/**
+ * The texts of a form by the names of its fields; an empty one is left out.
+ *
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, string>}
+ */
 export function textsOf(form) {
   const texts = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : '']);
   return Object.fromEntries(texts.filter(([, text]) => text !== ''));
