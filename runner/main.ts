@@ -35,6 +35,9 @@ class Stopped extends Error {
 
 const stopping = new AbortController();
 
+/** The parent is a worker on the same machine, and not a kubelet. */
+const hasParent = env['RUNNER_PARENT'] === 'stdin';
+
 function stop(reason: string): void {
   stopping.abort(new Stopped(reason));
 }
@@ -71,19 +74,20 @@ async function main(): Promise<number> {
   const stores = new Stores(env);
   const log = createLogger({ level, name: 'runner' });
   const meter = new ProcessorMeter();
-  const runner: RunnerProcess = { env, log, reporter, stores, tracing, meter, signal: stopping.signal };
+  const isReadByParent = hasParent;
+  const runner: RunnerProcess = { env, log, reporter, stores, tracing, meter, isReadByParent, signal: stopping.signal };
   try {
     if (mode === 'batch') return await runBatch(runner, () => lastResult);
     return mode === 'serve' ? await serve(runner) : await runTask(taskToRun, runner);
   } finally {
     await Promise.all([poster?.settled(), tracing?.send(), stores.close().catch(() => undefined)]);
-    log.info({ mode, cpu_ms: await cpuMs() }, 'runner ended');
+    log.info({ mode, cpu_ms: cpuMs() }, 'runner ended');
   }
 }
 
 /** The processor time of this process and of every tool that it ran; undefined where the system has no /proc. */
-async function cpuMs(): Promise<number | undefined> {
-  const time = await processorTime('self').catch(() => null);
+function cpuMs(): number | undefined {
+  const time = processorTime('self');
   return time === null ? undefined : time.ownMs + time.endedMs;
 }
 
@@ -129,7 +133,7 @@ process.once('SIGTERM', () => stop('SIGTERM'));
 process.once('SIGINT', () => stop('SIGINT'));
 // The parent has exited. Without this handler the failed write would end the runner before it has stopped its tools.
 process.stdout.on('error', () => stop('stdout was closed'));
-if (env['RUNNER_PARENT'] === 'stdin') {
+if (hasParent) {
   process.stdin.on('end', () => stop('the parent exited')).on('error', () => stop('the parent exited'));
   // The lines of `serve` are read by it.
   if (mode !== 'serve') process.stdin.resume();

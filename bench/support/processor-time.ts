@@ -5,8 +5,10 @@ import { processorTime } from '#platform/commands/processor-time.ts';
 const run = promisify(execFile);
 
 /** What a process has used. */
-export async function cpuMs(pid: number): Promise<number> {
-  return (await processorTime(pid)).ownMs;
+export function cpuMs(pid: number): number {
+  const time = processorTime(pid);
+  if (time === null) throw new Error(`no processor time of process ${pid} in /proc`);
+  return time.ownMs;
 }
 
 interface ProgramTree {
@@ -27,8 +29,8 @@ export async function withTreeCpu<T>(
 /** What a process, everything that it started and everything that those started have used. */
 async function treeCpuMs(program: ProgramTree): Promise<number> {
   const pids = [program.pid, ...(await program.descendants())];
-  const times = await Promise.all(pids.map((pid) => processorTime(pid).catch(() => ({ ownMs: 0, endedMs: 0 }))));
-  return times.reduce((sum, { ownMs, endedMs }) => sum + ownMs + endedMs, 0);
+  const times = pids.map((pid) => processorTime(pid));
+  return times.reduce((sum, time) => sum + (time === null ? 0 : time.ownMs + time.endedMs), 0);
 }
 
 function quote(word: string): string {

@@ -15,8 +15,11 @@ import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { CommandTime } from '#platform/commands/command-time.ts';
 import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
-import type { TaskOutcome } from './warm-runner.ts';
+import { readRepeatedly } from '#platform/commands/read-repeatedly.ts';
+import type { RunOptions } from '#platform/commands/run-command.ts';
+import type { TaskOutcome, TaskWatch } from './warm-runner.ts';
 import type { WarmRunners } from './warm-runners.ts';
 import { type ProgressOfReport, reportReader, showLogLine } from './step-output.ts';
 
@@ -89,8 +92,11 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
   const { runner, isolation, stepTimeoutMs, clock, log } = dependencies;
   const reports = reportReader(job, dependencies, attempt.progress);
   const startedAt = clock();
-  const noteRuns = () =>
-    attempt.onRuns(boundedRuns(reports.steps(), observedRun(step, startedAt, clock()), availableParallelism()));
+  let processorMs: number | null = null;
+  const noteRuns = () => {
+    const seen = { ...observedRun(step, startedAt, clock()), processor_ms: processorMs };
+    attempt.onRuns(boundedRuns(reports.steps(), seen, availableParallelism()));
+  };
   const watch = {
     signal,
     timeoutMs: stepTimeoutMs,
@@ -99,19 +105,18 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
       noteRuns();
     },
     onLogLine: (line: string) => showLogLine(line, { job, step, log }),
+    onProcessorTime: (usedMs: number | null) => {
+      processorMs = usedMs === null ? null : Math.round(usedMs);
+      noteRuns();
+    },
   };
   const run = async () => {
     if (step === 'all')
       return dependencies.warmRunners.run({ task: writtenTask(attempt, dependencies), workspace }, watch);
     const command = { program: runner.program, args: [runner.script, step] };
-    return runIsolated(command, (step === 'process' ? isolation : null) ?? [], {
-      ...watch,
+    return runMeasured(command, (step === 'process' ? isolation : null) ?? [], watch, {
       cwd: workspace,
       env: await environmentOf(step, attempt, dependencies),
-      stdin: neverEnding(),
-      onStdoutLine: watch.onReportLine,
-      onStderrLine: watch.onLogLine,
-      stdoutBytesMax: 0,
     });
   };
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
@@ -128,6 +133,33 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
   const { exitCode } = ended;
   log.warn({ job_id: job.id, attempt: job.attempt, step, exit_code: exitCode, signal: ended.signal }, 'step failed');
   return { kind: 'failed', exitCode, error: reports.error() };
+}
+
+/** Runs the process of a step, and reads its processor time meanwhile and at its end, however it ends. */
+async function runMeasured(
+  command: Parameters<typeof runIsolated>[0],
+  isolation: Isolation,
+  watch: TaskWatch,
+  options: Pick<RunOptions, 'cwd' | 'env'>,
+): Promise<StepOutcome> {
+  const time = new CommandTime();
+  const reading = new AbortController();
+  void readRepeatedly(() => watch.onProcessorTime(time.readMs()), reading.signal);
+  try {
+    return await runIsolated(command, isolation, {
+      ...options,
+      signal: watch.signal,
+      timeoutMs: watch.timeoutMs,
+      stdin: neverEnding(),
+      onStdoutLine: watch.onReportLine,
+      onStderrLine: watch.onLogLine,
+      stdoutBytesMax: 0,
+      time,
+    });
+  } finally {
+    reading.abort();
+    watch.onProcessorTime(time.readMs());
+  }
 }
 
 /** A step as its parent sees it. */

@@ -1,7 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { timerMsMax } from '#platform/concurrency/timer.ts';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
+import { CommandTime } from '#platform/commands/command-time.ts';
 import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
+import { readRepeatedly } from '#platform/commands/read-repeatedly.ts';
 
 /** The events while a task runs. */
 export interface TaskWatch {
@@ -11,6 +13,8 @@ export interface TaskWatch {
   readonly timeoutMs: number;
   readonly onReportLine: (line: string) => void;
   readonly onLogLine: (line: string) => void;
+  /** Takes the processor time that the task has used so far, again and again, and once it has ended. */
+  readonly onProcessorTime: (usedMs: number | null) => void;
 }
 
 /** How a task ended, as the process of a single task would have. */
@@ -42,6 +46,9 @@ export class WarmRunner {
   readonly #ended: Promise<Omit<TaskOutcome, 'timedOut'>>;
   /** Aborts when the process has ended. Tasks listen to it, since a promise would keep what waited for it. */
   readonly #over = new AbortController();
+  readonly #time = new CommandTime();
+  /** The processor time of the tasks so far. The start of the process is part of its first task. */
+  #countedMs = 0;
   #current: CurrentTask | null = null;
   tasksDone = 0;
 
@@ -56,6 +63,7 @@ export class WarmRunner {
       signal: this.#stopping.signal,
       timeoutMs: timerMsMax,
       stdoutBytesMax: 0,
+      time: this.#time,
       onStdoutLine: (line) => this.#read(line, (watch) => watch.onReportLine(line)),
       onStderrLine: (line) => this.#read(line, (watch) => watch.onLogLine(line)),
     }).then(
@@ -82,6 +90,8 @@ export class WarmRunner {
     const onOver = () => resolve(null);
     this.#over.signal.addEventListener('abort', onOver, { once: true });
     if (this.#over.signal.aborted) onOver();
+    const reading = new AbortController();
+    void readRepeatedly(() => this.#readTime(watch), reading.signal);
     try {
       this.#current = { watch, onEnd: resolve, outputsLeft: 2 };
       this.#tasks.write(`${JSON.stringify(task)}\n`);
@@ -91,6 +101,8 @@ export class WarmRunner {
       return { exitCode: end.exit_code, signal: null, rssBytes: end.rss_bytes, timedOut };
     } finally {
       clearTimeout(timer);
+      reading.abort();
+      this.#countedMs += this.#readTime(watch) ?? 0;
       watch.signal.removeEventListener('abort', onAbort);
       this.#over.signal.removeEventListener('abort', onOver);
       this.#current = null;
@@ -107,6 +119,14 @@ export class WarmRunner {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.ended();
+  }
+
+  /** Passes on, and returns, what the current task has used. */
+  #readTime({ onProcessorTime }: TaskWatch): number | null {
+    const processMs = this.#time.readMs();
+    const usedMs = processMs === null ? null : processMs - this.#countedMs;
+    onProcessorTime(usedMs);
+    return usedMs;
   }
 
   #read(line: string, pass: (watch: TaskWatch) => void): void {

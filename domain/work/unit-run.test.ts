@@ -43,3 +43,15 @@ it('C37.9: what a runner says of its steps is bounded by what who started it saw
   const later = { ...lies, started_at: '2030-01-01T00:00:00.000Z' };
   expect(boundedRuns([later], seen, 2)).toEqual([{ ...bounded, started_at: step(15, null).started_at }]);
 });
+
+it.each<[string, number, (number | null)[], number[]]>([
+  ['more than the runner said: the last step has the rest', 900, [100, 300, 50], [100, 300, 500]],
+  ['less than the runner said: the last steps have less', 350, [100, 300, 50], [100, 250, 0]],
+  ['what a step did not say counts for the last one', 350, [null, 300, null], [0, 300, 50]],
+])('C37.23: of a processor time that was measured, %s', (_, wholeMs, told, divided) => {
+  const names = ['fetch', 'process', 'publish'] as const;
+  const runs = told.map((ms, index) => ({ ...step(10 + index, ms), step: names[index] as StepRun['step'] }));
+  const seen = { ...step(10, wholeMs), step: 'all' as const, duration_ms: 4_000 };
+  expect(boundedRuns(runs, seen, 2).map(({ processor_ms: ms }) => ms)).toEqual(divided);
+  expect(boundedRuns([], seen, 2)).toEqual([seen]);
+});

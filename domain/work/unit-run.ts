@@ -32,14 +32,15 @@ const toleranceMs = 1_000;
 /**
  * The runs of steps that a runner reports, as far as who started it saw them: a process that decodes files of others
  * may say anything. Runs of another step are left out, and none takes longer, on more than `cores` processors, or begins at
- * another time. Without any it is what was seen.
+ * another time. Without any it is what was seen. Where who started it measured the processor time, this is it, and the
+ * reports only say how it is divided among the steps.
  */
 export function boundedRuns(told: readonly StepRun[], seen: StepRun, cores: number): readonly StepRun[] {
   const ofStep = told.filter(({ step }) => seen.step === 'all' || step === seen.step);
   if (ofStep.length === 0) return [seen];
   const startMs = Date.parse(seen.started_at);
   const longestMs = seen.duration_ms + toleranceMs;
-  return ofStep.map((run) => {
+  const bounded = ofStep.map((run) => {
     const begunMs = Date.parse(run.started_at);
     const atMs = Math.min(startMs + longestMs, Math.max(startMs - toleranceMs, begunMs));
     return {
@@ -48,6 +49,18 @@ export function boundedRuns(told: readonly StepRun[], seen: StepRun, cores: numb
       duration_ms: Math.min(run.duration_ms, longestMs),
       processor_ms: run.processor_ms === null ? null : Math.min(run.processor_ms, longestMs * cores),
     };
+  });
+  return seen.processor_ms === null ? bounded : divided(bounded, seen.processor_ms);
+}
+
+/** The runs with a whole processor time that was measured: the last one has what the others did not say. */
+function divided(runs: readonly StepRun[], wholeMs: number): readonly StepRun[] {
+  let leftMs = wholeMs;
+  return runs.map((run, index) => {
+    const isLast = index === runs.length - 1;
+    const ownMs = isLast ? leftMs : Math.min(leftMs, run.processor_ms ?? 0);
+    leftMs -= ownMs;
+    return { ...run, processor_ms: ownMs };
   });
 }
 

@@ -29,4 +29,9 @@ it.each<[string, UnitRun[], ReturnType<typeof usedTimeOf>]>([
     [unit(run('fetch', 0, 1, 30), run('process', 1, 9, null)), unit(run('all', 0, 2, null))],
     { fetch: 30, process: 0, publish: 0, pod: 12_000 },
   ],
+  [
+    'C37.23: a process of all steps that was killed counts for its main one',
+    [unit(run('all', 0, 2, 70))],
+    { fetch: 0, process: 70, publish: 0, pod: 2_000 },
+  ],
 ])('%s', (_, units, used) => expect(usedTimeOf(units)).toEqual(used));

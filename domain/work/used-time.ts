@@ -12,9 +12,9 @@ export function usedTimeOf(units: readonly UnitRun[]): UsedTime | null {
   const ran = units.filter(({ steps: runs }) => runs.length > 0);
   if (ran.length === 0) return null;
   const used = Object.fromEntries(steps.map((step) => [step, 0])) as Record<Step, number>;
-  // A run of all steps that nobody measured is known by its duration alone.
+  // Of a process for all steps that was killed only the whole is known: most of it is what it is started for.
   for (const { step, processor_ms: ms } of ran.flatMap(({ steps: runs }) => runs))
-    if (step !== 'all') used[step] += ms ?? 0;
+    used[step === 'all' ? 'process' : step] += ms ?? 0;
   return { ...used, pod: ran.reduce((sum, unit) => sum + spanMsOf(unit), 0) };
 }
 

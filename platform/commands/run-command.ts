@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { type Command, mask } from './command.ts';
+import { CommandTime } from './command-time.ts';
 import { LineReader } from './line-reader.ts';
 import { OutputHead, OutputTail, tailOf } from './output.ts';
 import { ProcessGroup } from './process-group.ts';
@@ -21,6 +22,8 @@ export interface RunOptions {
   /** Called with each line as it comes, without its end, at most 64 kB of it. */
   readonly onStdoutLine?: ((line: string) => void) | undefined;
   readonly onStderrLine?: ((line: string) => void) | undefined;
+  /** Measures the command. */
+  readonly time?: CommandTime | undefined;
   /** How much of stdout is returned, 1 MiB by default; the rest is read and dropped. */
   readonly stdoutBytesMax?: number | undefined;
 }
@@ -55,6 +58,7 @@ export async function runCommand(command: Command, options: RunOptions): Promise
     detached: true,
   });
   const ended = endOf(child, command);
+  const counted = countOf(child, options.time ?? new CommandTime());
   if (child.pid === undefined) await ended;
   const group = new ProcessGroup(child, options.killDelayMs);
   const failures: unknown[] = [];
@@ -78,6 +82,7 @@ export async function runCommand(command: Command, options: RunOptions): Promise
   options.signal?.addEventListener('abort', onAbort, { once: true });
   try {
     const { exitCode, signal } = await ended;
+    await counted;
     options.signal?.throwIfAborted();
     if (failures.length > 0) throw failures[0];
     const stderrTail = tailOf(redact(mask(stderr.text(), command.secrets ?? [])), stderrTailBytes);
@@ -87,6 +92,14 @@ export async function runCommand(command: Command, options: RunOptions): Promise
     options.signal?.removeEventListener('abort', onAbort);
     group.release();
   }
+}
+
+/** Resolves once the processor time of a command that has ended is known. Each command is counted, also for the others. */
+async function countOf(child: ChildProcess, time: CommandTime): Promise<void> {
+  if (child.pid === undefined) return;
+  time.begin(child.pid);
+  await new Promise((resolve) => child.once('exit', resolve));
+  await time.end();
 }
 
 /** Settles once the program has ended and both its outputs were read to their ends. */

@@ -112,12 +112,13 @@ const back = `
     claimed_at = null
   where id = $1 and attempt = $2 and lease_owner is not null and status = any($4)
   returning ${ticketColumns}`;
-const sinceRenewal = (step: Step) => `greatest(0, ($4::json ->> '${step}')::bigint - ${renewedMs(step)})`;
+const sinceRenewal = (step: Step) => `($4::json ->> '${step}')::bigint - (${renewedMs(step)})`;
 const lease = `
   select status, attempt = $2 and lease_owner is not distinct from $3 and status = any($4) as is_held
   from jobs where id = $1`;
 // Of the last attempt, whose end is recorded without its units: a second call finds them. What the last renewal of its
-// lease recorded has been counted by its end. Its pod time is known already; naming it is what the trigger of the usage
+// lease recorded has been counted by its end, of a task of all steps as one of them: the whole grows, and a step may
+// shrink. Its pod time is known already; naming it is what the trigger of the usage
 // looks at.
 const noteWork = `
   update jobs set

@@ -11,13 +11,13 @@ import { type UnitInput, unitAttributes, unitKindRow } from '#domain/work/unit.t
 import type { StepRun } from '#domain/work/unit-run.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import type { ProcessorMeter } from '#platform/commands/processor-time.ts';
+import { readRepeatedly } from '#platform/commands/read-repeatedly.ts';
 import type { Environment } from '#platform/config/variable.ts';
 import type { BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { StepContext, Workspace } from '../context/step-context.ts';
 import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
-import { reportUse } from '../reports/report-use.ts';
 import type { Reporter } from '../reports/reporter.ts';
 
 /** The equipment of a runner's process, the same for every task. */
@@ -28,6 +28,8 @@ export interface RunnerProcess {
   readonly stores: Stores;
   readonly tracing: BriefTracing | null;
   readonly meter: ProcessorMeter;
+  /** Its parent reads what it uses while it runs; otherwise it reports that, for the case that it is killed. */
+  readonly isReadByParent: boolean;
   /** Aborts when the process must stop. */
   readonly signal: AbortSignal;
 }
@@ -75,7 +77,7 @@ export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Pro
 async function measured(
   step: Step,
   runs: StepRun[],
-  { meter, reporter }: Pick<RunnerProcess, 'meter' | 'reporter'>,
+  { meter, reporter, isReadByParent }: Pick<RunnerProcess, 'meter' | 'reporter' | 'isReadByParent'>,
   work: () => Promise<void>,
 ): Promise<void> {
   const [startedAt, startedMs] = [new Date(), performance.now()];
@@ -87,7 +89,8 @@ async function measured(
     code,
   });
   const ended = new AbortController();
-  const reported = reportUse(async () => [...runs, runOf(await meter.soFarMs())], reporter, ended.signal);
+  const report = () => reporter.used([...runs, runOf(meter.soFarMs())]);
+  if (!isReadByParent) void readRepeatedly(report, ended.signal);
   let code: StepRun['code'] = null;
   try {
     await work();
@@ -96,8 +99,7 @@ async function measured(
     throw thrown;
   } finally {
     ended.abort();
-    await reported;
-    runs.push(runOf(await meter.lapMs(), code));
+    runs.push(runOf(meter.lapMs(), code));
   }
 }
 

@@ -151,6 +151,15 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     expect(await total('stopped')).toMatchObject({ fetchMs: 40, processMs: 700 });
   });
 
+  it('C37.23: a cancelled attempt whose time is divided otherwise at its end counts it once', async () => {
+    const { id } = await claimedJob(jobs, { keyId: 'divided' });
+    const current = { jobId: id, attempt: 1 };
+    await jobs.renewLease({ ...current, owner: 'worker-1', leaseMs: 60_000, used: soFar(600) });
+    await jobs.finish(failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
+    await jobs.noteWorkOfCancelled(current, [ran({ fetch: 100, process: 560 })]);
+    expect(await total('divided')).toMatchObject({ fetchMs: 100, processMs: 560 });
+  });
+
   it('C37.19: an end with its units counts these, and not what was said before', async () => {
     const { id } = await claimedJob(jobs, { keyId: 'ended' });
     await jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs: 60_000, used: soFar(600) });

@@ -13,6 +13,8 @@ const end = JSON.stringify({ type: 'end', exit_code: 0, rss_bytes: 1 }) + '\\n';
 createInterface({ input: process.stdin }).on('line', () => { process.stdout.write(end); process.stderr.write(end); });
 `;
 
+const ignore = () => undefined;
+
 test('a kept runner keeps nothing of its earlier tasks', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -23,7 +25,7 @@ test('a kept runner keeps nothing of its earlier tasks', async () => {
   const run = async () => {
     const context = {};
     const signal = new AbortController().signal;
-    const watch = { signal, timeoutMs: 10_000, onReportLine: () => undefined, onLogLine: () => undefined };
+    const watch = { signal, timeoutMs: 10_000, onReportLine: ignore, onLogLine: ignore, onProcessorTime: ignore };
     const outcome = await storage.run(context, () => runner.run({} as ServedTask, watch));
     expect(outcome).toMatchObject({ exitCode: 0 });
     return new WeakRef(context);
