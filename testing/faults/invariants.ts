@@ -8,6 +8,7 @@ import * as library from './library-invariants.ts';
 import * as objects from './object-invariants.ts';
 import { changesOf, type CheckedJob, failureOf, outagesOf, sourceOf, waitsOf } from './row-invariants.ts';
 import { rolledBackHashes, rolloutsOf } from './rollout-invariants.ts';
+import { usageOf } from './usage-invariants.ts';
 import type { World } from './world.ts';
 
 // What holds whatever happened (docs/reference/invariants.md). The checker knows no scenario: it reads what is stored,
@@ -58,7 +59,7 @@ export class Checker {
     violations.push(...(await this.#equalKeys()), ...(await this.#remains(all)), ...(await this.#removed(all, writes)));
     violations.push(...(await library.deletionsOf(this.#world)), ...(await library.uploadsOf(this.#world)));
     violations.push(...library.announcedOf(this.#world), ...(await library.rerunsOf(this.#world)));
-    violations.push(...(await rolloutsOf(database, media)));
+    violations.push(...(await rolloutsOf(database, media)), ...(await usageOf(this.#world)));
     return [...violations, ...waitsOf(facts), ...(await this.#secretsIn(jobs))];
   }
 

@@ -86,6 +86,13 @@ export const plantedBugs = {
       to: 'for (const { url } of further.slice(1))',
     },
   ],
+  'an attempt that is counted twice': [
+    {
+      file: 'platform/postgres/ended-attempts.ts',
+      from: `used_process_ms = used_process_ms + `,
+      to: `used_process_ms = used_process_ms + 2 * `,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Edit[]>>;
 
 export type PlantedBug = keyof typeof plantedBugs;

@@ -60,6 +60,7 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
   'an import that leaves its object': { invariant: 'I30', scenario: scenarioOf('imports that do not complete') },
   'digests of nothing': { invariant: 'I14', scenario: scenarioOf('a cover') },
   'two reruns at once': { invariant: 'I32', scenario: scenarioOf('a rerun') },
+  'an attempt that is counted twice': { invariant: 'I39', scenario: stream('clip') },
   'a receiver that is forgotten': { invariant: 'I7', scenario: scenarioOf('several receivers') },
 };
 
