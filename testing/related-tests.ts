@@ -7,7 +7,7 @@ import { readSources, type SourceFile } from './imports.ts';
 /** Seconds of tests against real servers that fit into a minute and a half on two cores, their start included. */
 const realSecMax = 120;
 /** Seconds of tests of the deep tier that a change adds to the slice of its commit. */
-const deepSecMax = 300;
+const deepSecMax = 180;
 const isTest = (path: string) => path.endsWith('.test.ts');
 const isReal = (path: string) => /^test\/(?:contract|integration|faults)\//.test(path);
 const isDeep = (path: string) => path.endsWith('.deep.test.ts');
@@ -51,7 +51,7 @@ export function nearestTests(
   };
 }
 
-/** The nearest files of the deep tier that reach one of the files by imports, as many as fit into five minutes. */
+/** The nearest files of the deep tier that reach one of the files by imports, as many as fit into three minutes. */
 export function deepTestsReaching(root: string, files: readonly string[]): string[] {
   const changed = files.map((file) => normalize(file));
   return withinSeconds(testsByDistance(changed, readSources(root)).filter(isDeep), [], deepSecMax);

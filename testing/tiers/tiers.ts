@@ -17,13 +17,13 @@ export const tiers = {
   deep: {
     command: ['vitest', 'run', '--project', 'deep'],
     files: 'test/{contract,integration,faults}/**/*.deep.test.ts',
-    slices: 8,
+    slices: 12,
     budgetSec: 4000,
   },
   k8s: {
     command: ['vitest', 'run', '--config', 'test/k8s/vitest.config.ts'],
     files: 'test/k8s/**/*.test.ts',
-    slices: 4,
+    slices: 6,
     budgetSec: 1400,
   },
   e2e: { command: ['scripts/e2e'], files: 'test/e2e/**/*.test.ts', slices: 4, budgetSec: 2000 },
