@@ -50,7 +50,7 @@ export async function load({
   pid,
   sizeBytesMin,
 }: Load): Promise<Outcome> {
-  const before = await cpuMs(pid);
+  const before = cpuMs(pid);
   const { stdout } = await run(
     program,
     [
@@ -74,7 +74,7 @@ export async function load({
       },
     },
   );
-  const cpuSpentMs = (await cpuMs(pid)) - before;
+  const cpuSpentMs = cpuMs(pid) - before;
   const outcome = outcomeSchema.parse(JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? 'null'));
   if (outcome.failed > 0) throw new Error(`${outcome.failed} of ${outcome.requests} requests to ${url} failed`);
   if (outcome.bytes < outcome.requests * sizeBytesMin) throw new Error(`${url} answered too few bytes`);
