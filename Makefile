@@ -92,17 +92,21 @@ recording:
 e2e:
 	@scripts/needs e2e && $(RUN_TIERS) e2e -- $(TEST_FLAGS)
 
-check: lint types dead-code unit
+# Two at once; what each prints stays together.
+check:
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types dead-code unit
 
 lint: needs
 	@oxlint --type-aware && prettier --check --cache --log-level warn .
 	@if command -v actionlint >/dev/null; then actionlint; fi
 
+# What has not changed since the last run is not checked again.
+built = --incremental --tsBuildInfoFile node_modules/.cache/types/$(1).json
 types: needs
-	@tsc && tsc -p web && tsc -p web/console
+	@tsc $(call built,all) && tsc -p web $(call built,web) && tsc -p web/console $(call built,console)
 
 dead-code: needs
-	@knip
+	@knip --cache --cache-location node_modules/.cache/knip
 
 unit: needs
 	@vitest run --project unit $(TEST_FLAGS)
