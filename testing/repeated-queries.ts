@@ -67,8 +67,9 @@ function ofDueRows(): RepeatedQuery[] {
       100,
       (d) => new CleanupStore(d).namedRevisions(idsFrom(100, 100).map((jobId) => ({ jobId, rev: '0'.repeat(16) }))),
     ],
-    ['cleanup: a page that is done', 100, (d) => new CleanupStore(d).markSwept(idsFrom(100, 100))],
-    ['retention: a page of streams', 100, (d) => new RetentionStore(d).markRevisionsDeleted(idsFrom(100, 100))],
+    // Each row once to lock it in its place, and once to change it.
+    ['cleanup: a page that is done', 200, (d) => new CleanupStore(d).markSwept(idsFrom(100, 100))],
+    ['retention: a page of streams', 200, (d) => new RetentionStore(d).markRevisionsDeleted(idsFrom(100, 100))],
     ['cleanup: the results of a job', 1, (d) => new CleanupStore(d).resultsOf(busy.jobId)],
     ['deletion: whether a chunked encode may be continued', 200, (d) => locked(d).mayBeContinued(busy, 3_600_000)],
     ['deletion: whether another job names a revision', 10, (d) => locked(d).isNamed(busy, '0'.repeat(16), 7 * dayMs)],

@@ -1,6 +1,7 @@
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 import { claimDue, claimText } from './due-work.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 /** A final job whose objects are to be cleaned up. */
 export interface JobToCleanUp {
@@ -21,6 +22,7 @@ const claim = claimText('cleanup', {
 const named = `
   select rev from unnest($1::uuid[], $2::text[]) as made (job_id, rev) join jobs on id = job_id
   where strpos(results::text, '/' || rev || '/') > 0`;
+const markSwept = `update jobs set swept_at = now() where ${lockedInOrder('jobs', 'id = any($1)')}`;
 
 /** Which final jobs may have left objects behind: each is cleaned up once. Times are the database's. */
 export class CleanupStore {
@@ -56,6 +58,6 @@ export class CleanupStore {
 
   /** Notes that the jobs were cleaned up. */
   async markSwept(jobIds: readonly string[]): Promise<void> {
-    await this.#database.pool.query('update jobs set swept_at = now() where id = any($1)', [jobIds]);
+    await this.#database.pool.query(markSwept, [jobIds]);
   }
 }

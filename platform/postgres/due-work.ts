@@ -35,6 +35,9 @@ interface Claim {
   readonly isEnd?: true;
 }
 
+/** The end of a selection of rows that are due: another transaction that has locked one of them has it. */
+export const notLocked = 'for update skip locked';
+
 /** The statement that claims rows of a kind. In `returning` and `set`, columns are those of the table. */
 export function claimText(kind: DueKind, { set, returning, decided, fairBy, isEnd }: Claim): string {
   const rows = dueRowsOf[kind];
@@ -75,7 +78,7 @@ interface Page {
 function dueRows(rows: DueRows, { columns, fairBy }: Page = {}): string {
   const page = (condition: string, limit: string) => `
     select ${keyOf(rows)} as due_key${columns === undefined ? '' : `, ${columns}`} from ${rows.table}
-    where ${condition}${isDue(rows)} order by ${rows.dueAt} limit ${limit} for update skip locked`;
+    where ${condition}${isDue(rows)} order by ${rows.dueAt} limit ${limit} ${notLocked}`;
   if (fairBy === undefined) return page('', '$1');
   const ofKey = page(`${fairBy} = wanted_key and `, 'least($1::int, wanted_rows)');
   return `

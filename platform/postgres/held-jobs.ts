@@ -6,6 +6,7 @@ import { type KeyQuotas, quotaRoom } from '#domain/keys/quotas.ts';
 import type { Database } from './database.ts';
 import { jobColumns, type JobRow, jobOfRow, ticketColumns, ticketOfRow, type TicketRow, toJson } from './job-row.ts';
 import { lockKey, quotaUse } from './quota-use.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 // Jobs that wait for a quota of their key (C37.22): not before `infinity`, so that nothing claims them and no sweeper
 // misses their tickets. They are inserted and released under the lock of the key, so that a quota is exceeded by
@@ -24,11 +25,11 @@ const heldKeys = `
   )
   select key from held where key is not null`;
 const quotasNow = 'select quotas from api_keys where id = $1';
+const isNext = `id in (
+  select id from jobs where not_before = 'infinity' and key_id = $1 order by priority desc, created_at limit $2)`;
 const release = `
   update jobs set not_before = null, ticketed_at = now(), waiting_reason = null
-  where id in (
-    select id from jobs where not_before = 'infinity' and key_id = $1 order by priority desc, created_at limit $2
-  ) and not_before = 'infinity'
+  where ${lockedInOrder('jobs', `not_before = 'infinity' and ${isNext}`)}
   returning ${ticketColumns}`;
 
 /** As many of a key are released at once. */

@@ -3,6 +3,7 @@ import type { WaitingKey } from '#domain/jobs/turns.ts';
 import type { Database } from './database.ts';
 import { dueRowsOf } from './due-kinds.ts';
 import { claimDue, claimText } from './due-work.ts';
+import { lockedInOrder } from './row-locks.ts';
 import { isUuid } from './uuid.ts';
 
 /** An import to insert. */
@@ -107,7 +108,7 @@ const sql = {
   cleanedUp: `
     update imports set cleaned_up_at = case when lease_owner is null then now() end, lease_owner = null,
       due_at = case when lease_owner is null then due_at else now() + interval '1 hour' end
-    where id = any($1)`,
+    where ${lockedInOrder('imports', 'id = any($1)')}`,
 };
 
 /**

@@ -20,6 +20,7 @@ import {
   type TicketRow,
   toJson,
 } from './job-row.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 /** A lease: `owner` runs the attempt until `leaseMs` from now, unless it renews; `Infinity` never expires. */
 export interface Lease extends CurrentAttempt {
@@ -87,9 +88,9 @@ const writeReport = `
       then now() + (now() - encoding_since) * greatest($6 - $4, 0) / ($4 - encoding_from) end
   where id = $1 and attempt = $2 and status = 'processing' and progress <= $4
     and (phase is distinct from $3 or progress < $4)`;
-const writeWaiting = `
-  update jobs set waiting_reason = $3::json
-  where id = any($1) and attempt = $2 and status = any($4) and waiting_reason::text is distinct from $3::text`;
+const waitsOtherwise = `
+  id = any($1) and attempt = $2 and status = any($4) and waiting_reason::text is distinct from $3::text`;
+const writeWaiting = `update jobs set waiting_reason = $3::json where ${lockedInOrder('jobs', waitsOtherwise)}`;
 const next = `
   update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + $6, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,

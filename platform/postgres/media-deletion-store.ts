@@ -6,10 +6,11 @@ import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { forgetDescription } from './descriptions.ts';
-import { claimDue, claimText, deferText, keysText } from './due-work.ts';
+import { claimDue, claimText, deferText, keysText, notLocked } from './due-work.ts';
 import { toJson } from './job-row.ts';
 import { withdrawDeleted } from './playback-store.ts';
 import { insertPurgeEvent, type Purge } from './purge-events.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 /** A row of `media_deletions` as the driver gives it. */
 export interface DeletionRow {
@@ -103,18 +104,21 @@ const unswept = `
   where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
 const noteChunked = `
   update jobs set chunked_revs = string_to_array(revs, ' ')
-  from unnest($1::uuid[], $2::text[]) as noted (job_id, revs) where id = job_id`;
+  from unnest($1::uuid[], $2::text[]) as noted (job_id, revs)
+  where id = job_id and ${lockedInOrder('jobs', 'id = any($1)')}`;
 const listed = `
   update media_deletions set objects = $2, bytes = $3, objects_sha256 = $4 where id = $1 and objects is null`;
 const count = 'update media_deletions set objects_deleted = objects_deleted + $2 where id = $1 and finished_at is null';
 // Results of a new media come after the end of the deletion, which a process that was frozen does not know of.
 const forgetResults = `
-  with page as (
-    select jobs.id, results is not null as has_results
-    from jobs join media_deletions on media_deletions.id = $2 and media_deletions.finished_at is null
+  with forgotten as (
+    select jobs.id from jobs join media_deletions on media_deletions.id = $2 and media_deletions.finished_at is null
     where jobs.hash = $1
       and (results is not null or ((title is not null or metadata is not null) and created_at <= requested_at))
-    limit 500 for update of jobs
+    limit 500
+  ), page as (
+    select jobs.id, results is not null as has_results from jobs where id in (select id from forgotten)
+    order by id for no key update
   )
   update jobs set results = null, results_expired = results_expired or has_results, stream_rev = null,
     title = null, metadata = null,
@@ -129,13 +133,14 @@ const finish = `
 const writeReceipt = 'update media_deletions set receipt = $2 where id = $1';
 const forgetMedia = 'delete from media where hash = $1';
 // Jobs that waited for the end of the deletion: the sweeper adds their tickets in its next round.
-const release = `
-  update jobs set ticketed_at = '-infinity'
-  where hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
+const hasWaited = `
+  hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
+const release = `update jobs set ticketed_at = '-infinity' where ${lockedInOrder('jobs', hasWaited)}`;
 const expired = keysText('media_expiry');
 const forgetReceipts = `
   with old as (
     select id, hash from media_deletions where finished_at < now() - $1 * interval '1 millisecond' limit 1000
+    ${notLocked}
   ), forgotten as (
     delete from playbacks using old where playbacks.hash = old.hash
       and not exists (select from media where media.hash = old.hash)

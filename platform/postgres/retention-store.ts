@@ -1,7 +1,8 @@
 import type { JobType } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 import { unfinishedMax } from './deletion-fence.ts';
-import { claimDue, claimText } from './due-work.ts';
+import { claimDue, claimText, notLocked } from './due-work.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 /** A job whose objects are older than a retention time. */
 export interface ExpiredJob {
@@ -28,7 +29,8 @@ interface Page {
 const returned = `id as "jobId", type, hash, attempt, stream_rev as "streamRev"`;
 const claimReplaced = claimText('revision_retention', { returning: returned });
 // The webhook of a deleted job would be lost, and a job of the hash that has an earlier intent and has not ended must
-// learn of the stream. A job that expires gives its idempotency key up, so an equal request makes a new job.
+// learn of the stream. A job that expires gives its idempotency key up, so an equal request makes a new job. It counts
+// less for its media (the trigger jobs_media), whose rows are all locked before: to count them reads every one.
 const claimOld = claimText('job_retention', {
   decided: {
     columns:
@@ -40,11 +42,13 @@ const claimOld = claimText('job_retention', {
           select intent_of(intent, created_at) as number from jobs
           where hash = due_hash and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
         ) as of_hash group by due_hash
+      ), owners as (
+        select hash, legal_hold from media where hash in (select due_hash from due) order by hash for no key update
       )
       select due_key, sent is distinct from 'pending'
         and not exists (
           select from webhook_events where job_id = due_key and is_additional and next_attempt_at is not null)
-        and not exists (select from media where media.hash = due_hash and legal_hold)
+        and (select count(*) from owners where owners.hash = due_hash and legal_hold) = 0
         and (due_rev is null or coalesce(not are_many and oldest >= number, true)) as is_expired
       from due left join unfinished using (due_hash)`,
   },
@@ -52,6 +56,10 @@ const claimOld = claimText('job_retention', {
     idempotency_key = case when is_expired then 'expired ' || id else idempotency_key end`,
   returning: `${returned}, is_expired as "isExpired"`,
 });
+const markRevisions = `update jobs set revision_deleted_at = now() where ${lockedInOrder('jobs', 'id = any($1)')}`;
+// A webhook that is sent again has its event's row, then its job's.
+const lockEvents = `select from webhook_events where job_id = any($1) order by id for update`;
+const lockJobs = `select from jobs where id = any($1) order by id for update`;
 // A hold that began since the claim keeps the objects, so their results have not expired after all.
 const deleteJobs = `
   with kept as (
@@ -67,6 +75,7 @@ const deletePlaybackDays = `
   delete from playback_days where (hash, day) in (
     select hash, day from playback_days
     where day < ((now() - $1 * interval '1 millisecond') at time zone 'UTC')::date order by day limit $2
+    ${notLocked}
   )`;
 
 /** Finds and deletes what is older than the retention times, by the clock of the database. */
@@ -89,7 +98,7 @@ export class RetentionStore {
 
   /** Notes that the objects of the jobs' replaced streams are deleted. */
   async markRevisionsDeleted(jobIds: readonly string[]): Promise<void> {
-    await this.#database.pool.query('update jobs set revision_deleted_at = now() where id = any($1)', [jobIds]);
+    await this.#database.pool.query(markRevisions, [jobIds]);
   }
 
   /**
@@ -97,7 +106,9 @@ export class RetentionStore {
    * hold keeps: their results have not expired.
    */
   async deleteJobs(jobIds: readonly string[]): Promise<void> {
-    await this.#database.pool.query(deleteJobs, [jobIds]);
+    await this.#database.transaction(async (client) => {
+      for (const text of [lockEvents, lockJobs, deleteJobs]) await client.query(text, [jobIds]);
+    });
   }
 
   /** Deletes at most `limit` digests of playback of days that ended more than `retentionMs` ago; how many. */

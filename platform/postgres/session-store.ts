@@ -2,6 +2,7 @@ import type { ApiKey } from '#domain/keys/api-key.ts';
 import type { Right } from '#domain/keys/rights.ts';
 import { sessionSec, sessionSecMax } from '#domain/keys/session.ts';
 import type { Database } from './database.ts';
+import { notLocked } from './due-work.ts';
 import { keyColumns, isUsedAgain } from './key-store.ts';
 
 /** How long a session holds, by the clock of the database. */
@@ -56,7 +57,7 @@ const sql = {
     with gone as (
       delete from key_sessions where sha256 in (
         select sha256 from key_sessions where expires_at <= now()
-        order by expires_at, sha256 limit ${goneMax} for update
+        order by expires_at limit ${goneMax} ${notLocked}
       )
     )
     insert into key_sessions (sha256, key_id, named_key_id, rights, expires_at, ends_at)

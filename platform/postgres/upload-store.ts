@@ -1,6 +1,7 @@
 import { statusesBefore, type Upload, type UploadReason, type UploadStatus } from '#domain/uploads/upload.ts';
 import type { Database } from './database.ts';
 import { claimDue, claimText } from './due-work.ts';
+import { lockedInOrder } from './row-locks.ts';
 import { isUuid } from './uuid.ts';
 
 /** An upload to insert. */
@@ -117,6 +118,7 @@ export class UploadStore {
 
   /** Notes that nothing of the uploads is stored any more. */
   async markCleanedUp(ids: readonly string[]): Promise<void> {
-    await this.#database.pool.query(`update uploads set cleaned_up_at = now() where id = any($1)`, [ids]);
+    const locked = lockedInOrder('uploads', 'id = any($1)');
+    await this.#database.pool.query(`update uploads set cleaned_up_at = now() where ${locked}`, [ids]);
   }
 }

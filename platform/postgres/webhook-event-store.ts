@@ -2,6 +2,7 @@ import type { TraceContext } from '#domain/jobs/job.ts';
 import type { Database } from './database.ts';
 import { dueRowsOf } from './due-kinds.ts';
 import { claimDue, claimText, clock, isDue } from './due-work.ts';
+import { lockedInOrder } from './row-locks.ts';
 
 /** An event whose next attempt is due. */
 export interface DueWebhookEvent {
@@ -111,8 +112,8 @@ const ended = claimText('webhook', {
 });
 const giveUp = `
   with ended as (${ended})
-  update jobs set callback_status = 'callback_failed' from ended
-  where jobs.id = ended.job_id and not is_additional`;
+  update jobs set callback_status = 'callback_failed'
+  where ${lockedInOrder('jobs', 'id in (select job_id from ended where not is_additional)')}`;
 
 // By the primary keys of both tables, row by row: as many attempts are read, however many there are.
 const lastAttempts = `
