@@ -134,7 +134,8 @@ const writeReceipt = 'update media_deletions set receipt = $2 where id = $1';
 const forgetMedia = 'delete from media where hash = $1';
 // Jobs that waited for the end of the deletion: the sweeper adds their tickets in its next round.
 const hasWaited = `
-  hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
+  hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null
+  and not_before is distinct from 'infinity'`;
 const release = `update jobs set ticketed_at = '-infinity' where ${lockedInOrder('jobs', hasWaited)}`;
 const expired = keysText('media_expiry');
 const forgetReceipts = `

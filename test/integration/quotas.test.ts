@@ -7,6 +7,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import type { KeyQuotas } from '#domain/keys/quotas.ts';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore, type NewJob } from '#platform/postgres/job-store.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { lockKey } from '#platform/postgres/quota-use.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { makeKey } from '../../testing/named-keys.ts';
@@ -220,6 +221,29 @@ describe.skipIf(!inject('postgres'))('quotas', () => {
     const [, second, third] = jobs as [string, string, string];
     await store().finish(failure(second, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
     expect(ids(await store().releaseHeld())).toEqual([third]);
+  });
+
+  it('C37.22: a job that waits for a quota gets no ticket by the end of a deletion of its media', async () => {
+    const quotas = { jobs_at_once: 1, when_reached: 'wait' } as const;
+    const [database] = databases as [Database];
+    const deletions = new MediaDeletionStore(database);
+    const { job: first } = await submit('deleted', quotas, { hash: 'deleted' });
+    const deletion = await deletions.begin({
+      id: crypto.randomUUID(),
+      hash: 'deleted',
+      reason: 'request',
+      purge: null,
+    });
+    const { job } = await submit('deleted', quotas, { hash: 'deleted', source: 'other.mp4', idempotencyKey: 'other' });
+    await store().finish(failure(first.id));
+    const { id = '' } = deletion?.deletion ?? {};
+    await deletions.recordObjects(id, { objects: 0, bytes: 0, sha256: '' });
+    expect(await deletions.finish({ id, hash: 'deleted' }, () => ({}) as never)).not.toBeNull();
+    const { rows } = await database.pool.query(`select ticketed_at = 'infinity' as "isHeld" from jobs where id = $1`, [
+      job.id,
+    ]);
+    expect(rows).toEqual([{ isHeld: true }]);
+    expect(ids(await store().releaseHeld())).toEqual([job.id]);
   });
 
   it('C37.22: quotas that are lowered while a release waits for its turn hold for that release', async () => {
