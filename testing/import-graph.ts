@@ -1,5 +1,5 @@
 import { dirname, join, normalize } from 'node:path/posix';
-import { importsOf, type SourceFile } from './imports.ts';
+import { importsOf, type SourceFile, staticImportsOf } from './imports.ts';
 
 /** Which nodes lead to which. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
@@ -19,6 +19,21 @@ export function importGraph(files: readonly SourceFile[]): Graph {
       return [path, new Set(targets.filter((target) => target !== null && known.has(target)))] as const;
     }),
   ) as Graph;
+}
+
+/** The packages that a program loads before it runs, each with the first file found to import it. */
+export function packagesAtStart(files: readonly SourceFile[], program: string): ReadonlyMap<string, string> {
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const packages = new Map<string, string>();
+  const loaded = new Set([program]);
+  for (const path of loaded) {
+    for (const specifier of staticImportsOf(texts.get(path) ?? '')) {
+      const target = ownPath(path, specifier);
+      if (target !== null) loaded.add(target);
+      else if (!specifier.startsWith('node:') && !packages.has(specifier)) packages.set(specifier, path);
+    }
+  }
+  return packages;
 }
 
 /** Each folder, with the imports between what lies in it: the files there, and each folder as one node. */

@@ -37,6 +37,14 @@ export function importsOf(text: string): string[] {
   return [...code.matchAll(statement), ...code.matchAll(call)].map(([, specifier = '']) => specifier);
 }
 
+/** The modules that are loaded before a file runs: neither those of `import()` nor of types alone. */
+export function staticImportsOf(text: string): string[] {
+  const statements = [...withoutComments(text).matchAll(statement)];
+  return statements
+    .filter(([found]) => !/^(?:import|export) type\b/.test(found))
+    .map(([, specifier = '']) => specifier);
+}
+
 /** Dynamic imports whose module cannot be read off the text. */
 export function unreadableImportsOf(text: string): string[] {
   return [...withoutComments(text).matchAll(unreadableCall)].map(([found]) => found);
