@@ -57,6 +57,11 @@ describe('an unknown field', () => {
       '/options/timestamp_sec unknown_field: is not a known field; known here: cover, outputs; did you mean /options/cover/timestamp_sec?',
     ],
     [
+      { options: { cover: { timestamp: 1 } } },
+      '/options/cover/timestamp unknown_field: is not a known field; known here: timestamp_sec; did you mean /options/cover/timestamp_sec?',
+    ],
+    [{ opt: 1 }, '/opt unknown_field: is not a known field; known here: type, options'],
+    [
       { options: { outputs: [{}, { widthh: 1 }] } },
       '/options/outputs/1/widthh unknown_field: is not a known field; known here: width; did you mean /options/outputs/1/width?',
     ],

@@ -120,11 +120,17 @@ function explainUnknown(name: string, known: Shape, path: readonly PropertyKey[]
   if (chosenByOperator.includes(name))
     return `is not a field of this request; rules of the operator choose it (docs/guides/api.md, "Profile and priority")`;
   const names = Object.keys(known);
-  const nearest = nearestName(name, names);
+  const nearest = nearestName(name, names) ?? onlyNameFrom(name, names);
   const meant = nearest === null ? pathTo(name, known) : [nearest];
   const list = names.length === 0 ? 'none is known here' : `known here: ${names.join(', ')}`;
   const suggestion = meant === null ? '' : `; did you mean ${jsonPointer([...path, ...meant])}?`;
   return `is not a known field; ${list}${suggestion}`;
+}
+
+/** The one name that begins with `beginning`, such as `timestamp_sec` for `timestamp`; null for none or several. */
+function onlyNameFrom(beginning: string, names: readonly string[]): string | null {
+  const [first, ...others] = names.filter((name) => name.startsWith(beginning));
+  return first === undefined || others.length > 0 || beginning.length < 4 ? null : first;
 }
 
 /** The path of a field called `name` in a nested object or in the first of a list; null when there is none. */
