@@ -160,6 +160,16 @@ describe('one command for each of ten tasks', () => {
     expect(found).toContainEqual(expect.objectContaining({ key_name: 'acme', jobs: 3 }));
   });
 
+  it('C31.32: makes a key restricted to a prefix', async () => {
+    const acme = await printed('keys', 'make', 'one-show', '--right', 'submit', '--hash-prefix', 'c-show-');
+    expect(acme).toMatchObject({ name: 'one-show', rights: ['submit'], hash_prefix: 'c-show-' });
+    const refused = await api.submit(
+      { type: 'video:cover', hash: 'c-other', source: 'clip.mp4' },
+      { 'x-api-key': acme.key },
+    );
+    expect(refused.status).toBe(403);
+  });
+
   it('C31.32: deletes a media', async () => {
     await made('c-gone');
     expect(await printed('delete', 'c-gone', '--yes')).toMatchObject({ status: 'deleting' });
@@ -283,6 +293,11 @@ describe.skipIf(chromiumPath === null)('at most four steps in the console for ea
     await tab('usage');
     await choose('days', 'this-month');
     await expect.poll(() => page.locator('table').last().innerText()).toMatch(/acme\s+video:transcode/);
+  });
+
+  it('C31.32: the page of keys gives the command that restricts a key to a prefix', async () => {
+    await tab('keys');
+    await expect.poll(() => page.locator('.view').innerText()).toContain('--hash-prefix PREFIX');
   });
 
   it('C31.31: a media is deleted, and is seen to be gone', async () => {

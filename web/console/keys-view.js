@@ -11,7 +11,8 @@ import { action, ago, card, emptyState, isBusy, tableOf, whenLoaded } from './pa
 const pageSize = 100;
 const columns = ['Name', 'Rights', 'Bounds', 'Expires', 'Last used', 'Action'];
 const howToMake = html`<p class="soft foot">
-  To make a key, run <code>reelwright keys make NAME --right read --right submit</code>. It is printed once.
+  To make a key for the media of one prefix, run${' '}
+  <code>reelwright keys make NAME --right read --right submit --hash-prefix PREFIX</code>. It is printed once.
 </p>`;
 
 /** Every key, by name. @param {AbortSignal} signal */
