@@ -28,14 +28,13 @@ const profileLink = (name) => html`<a href=${`#/profiles/${encodeURIComponent(na
 
 /** @param {Schemas['ProfileListProfile'][]} profiles */
 function profilesCard(profiles) {
-  const rows = profiles.map(({ name, origin, rungs, codecs, digest }) => [
+  const rows = profiles.map(({ name, origin, rungs, codecs }) => [
     profileLink(name),
     originTexts[origin] ?? origin,
     String(rungs),
     codecs.join(', '),
-    html`<code title=${digest}>${digest.slice(0, 8)}</code>`,
   ]);
-  return card('All profiles', {}, tableOf('All profiles', ['Name', 'From', 'Rungs', 'Codecs', 'Digest'], rows));
+  return card('All profiles', {}, tableOf('All profiles', ['Name', 'From', 'Rungs', 'Codecs'], rows));
 }
 
 /** @param {Schemas['ProfileListRule'][]} rules */

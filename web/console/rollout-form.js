@@ -87,7 +87,7 @@ export function RolloutForm({ navigate, query }) {
         <p class="check">
           <input type="checkbox" id="with-canary" checked=${isWithCanary}
             onChange=${() => setWithCanary((before) => !before)} />
-          <label for="with-canary">Make a canary first</label>
+          <label for="with-canary">Make a canary first: a small share, which must pass before the rest is made</label>
         </p>
         <fieldset class="fields" hidden=${!isWithCanary}>
           <legend>Canary and its gate</legend>
