@@ -13,15 +13,20 @@ const merge = `
     metadata = case when excluded.metadata_intent > old.metadata_intent then excluded.metadata else old.metadata end,
     title_intent = greatest(excluded.title_intent, old.title_intent),
     metadata_intent = greatest(excluded.metadata_intent, old.metadata_intent),
-    said_at = least(excluded.said_at, old.said_at)`;
-const columns = 'hash, title, words, metadata, title_intent, metadata_intent, said_at';
+    said_at = case when excluded.title_intent > old.title_intent then excluded.said_at else old.said_at end,
+    metadata_said_at = case when excluded.metadata_intent > old.metadata_intent then excluded.metadata_said_at
+      else coalesce(old.metadata_said_at, old.said_at) end`;
+/** The intents and the times of a title, if there is one, and of metadata. */
+const saidAt = (time: string) => `
+  case when $2 then number else 0 end, case when $4 then number else 0 end,
+  case when $2 then ${time} else '-infinity' end, case when $4 then ${time} else '-infinity' end`;
+const columns = 'hash, title, words, metadata, title_intent, metadata_intent, said_at, metadata_said_at';
 // A deletion of the media changes the rows of its jobs first, so it waits for this row or this sees its end. A job that
 // an equal submission got is older than what that one says, so a new number is taken. What is said by default counts less
 // than whatever anyone says, and more than nothing.
 const sayByJob = `
   insert into descriptions as old (${columns})
-  select hash, $3, $5::text::tsvector, $6, case when $2 then number else 0 end, case when $4 then number else 0 end,
-    created_at
+  select hash, $3, $5::text::tsvector, $6, ${saidAt('created_at')}
   from (
     select hash, created_at, case when $9 then 1
       when $7 and rerun_of_job_id is null then intent_of(intent, created_at) else nextval('intents') end as number
@@ -29,14 +34,21 @@ const sayByJob = `
   ) as job ${merge}`;
 const say = `
   insert into descriptions as old (${columns})
-  select $1, $3, $5::text::tsvector, $6, case when $2 then number else 0 end, case when $4 then number else 0 end,
-    clock_timestamp()
+  select $1, $3, $5::text::tsvector, $6, ${saidAt('clock_timestamp()')}
   from (select nextval('intents') as number) as intent ${merge}`;
 const find = 'select title, metadata from descriptions where hash = $1';
 // What a job says that was accepted after the deletion is of the next media.
+const isOld = { title: 'said_at <= requested_at', metadata: 'coalesce(metadata_said_at, said_at) <= requested_at' };
+const ofDeletion = 'media_deletions.id = $2 and descriptions.hash = $1';
 const forget = `
-  delete from descriptions using media_deletions
-  where media_deletions.id = $2 and descriptions.hash = $1 and said_at <= requested_at`;
+  delete from descriptions using media_deletions where ${ofDeletion} and ${isOld.title} and ${isOld.metadata}`;
+const forgetOld = `
+  update descriptions set title = case when ${isOld.title} then null else title end,
+    words = case when ${isOld.title} then null else words end,
+    title_intent = case when ${isOld.title} then 0 else title_intent end,
+    metadata = case when ${isOld.metadata} then null else metadata end,
+    metadata_intent = case when ${isOld.metadata} then 0 else metadata_intent end
+  from media_deletions where ${ofDeletion} and (${isOld.title} or ${isOld.metadata})`;
 
 /** The description that a submission gives the media of a job, which it made or which is equal to it. */
 export interface SaidByJob {
@@ -68,7 +80,7 @@ export async function descriptionOf({ pool }: Pick<Database, 'pool'>, hash: stri
 
 /** Forgets what was said before a deletion, in the transaction of its request or its end. */
 export async function forgetDescription(client: PoolClient, hash: string, deletionId: string): Promise<void> {
-  await client.query(forget, [hash, deletionId]);
+  for (const text of [forget, forgetOld]) await client.query(text, [hash, deletionId]);
 }
 
 /** Whether there is a title, it, whether there is metadata, the words of the title, and the metadata. */

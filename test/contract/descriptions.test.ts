@@ -341,6 +341,27 @@ describe('a deleted media', () => {
     expect((await api.d.database.pool.query('select from descriptions where hash = $1', [hash])).rows).toEqual([]);
   });
 
+  it.each([
+    ['before', true],
+    ['after', false],
+  ])('C38.8: what a covered submission says late, %s the next one says its own, goes alone', async (_, isBefore) => {
+    const hash = newHash();
+    const { json } = await api.submit(thumbnail(hash));
+    await api.complete(json.job_id, thumbnailResults);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const sayLate = () =>
+      api.d.jobs.describeMedia({
+        jobId: json.job_id as string,
+        isNew: true,
+        change: { title: 'Late', metadata: { customer: '42' } },
+      });
+    if (isBefore) await sayLate();
+    await api.submit(thumbnail(hash), { 'x-title': 'Next' });
+    if (!isBefore) await sayLate();
+    await deleted(hash);
+    expect(await saidOf(hash)).toEqual({ title: 'Next', metadata: {} });
+  });
+
   it('C38.8: the last job of a media takes its title with it, also two jobs at once', async () => {
     const hash = newHash();
     const submitted = [await api.submit(thumbnail(hash), headers), await api.submit(thumbnail(hash, small), headers)];
