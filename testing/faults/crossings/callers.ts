@@ -7,6 +7,7 @@ import { publishRevision } from '#jobs/completion/publish-revision.ts';
 import { deleteMedia } from '#jobs/delete-media.ts';
 import { changeRollout } from '#jobs/rollouts/change-rollout.ts';
 import { createRollout } from '#jobs/rollouts/create-rollout.ts';
+import type { Choices } from '#jobs/submission/choices.ts';
 import { cancelJob } from '#jobs/submission/cancel.ts';
 import { rerunJob } from '#jobs/submission/rerun.ts';
 import { retryJob } from '#jobs/submission/retry.ts';
@@ -34,6 +35,8 @@ export interface Scene {
 }
 
 const hourMs = 3_600_000;
+/** The API keys that ask; their usage is counted apart. */
+const keys = ['first', 'second', 'third'];
 
 type Act = (scene: Scene, hash: string) => Promise<unknown>;
 
@@ -46,6 +49,7 @@ const everything: Acts = [
   [2, remove],
   [8, expire],
   [7, hold],
+  [7, describe],
   [5, cancel],
   [8, retry],
   [6, rollOut],
@@ -57,6 +61,7 @@ const takedowns: Acts = [
   [30, retry],
   [5, remove],
   [5, rerun],
+  [5, describe],
 ];
 /** A media that rollouts and people make again, and of which little is submitted. */
 const campaigns: Acts = [
@@ -97,8 +102,30 @@ async function submitOne(scene: Scene, hash: string): Promise<void> {
   const submission = requestOf(scene, hash);
   const { source, options } = submission;
   const deed = { kind: 'accept', hash, what: `submit ${source} ${JSON.stringify(options)}` } as const;
-  const outcome = await history.note(deed, () => submitJob(ground.d, submission, null), acceptedOf);
+  const keyId = pick(scene.random, keys);
+  const submit = (choices: Choices) =>
+    history.note(deed, () => submitJob(ground.d, submission, null, { keyId, ...choices }), acceptedOf);
+  const outcome = await (scene.random() < 0.2 ? titled(scene, hash, (title) => submit({ title })) : submit({}));
   if (outcome.isNew) jobs.get(hash)?.push(outcome.job.id);
+}
+
+/** Says a title that nobody has said before; `work` is false where it is not said. */
+async function titled<Result>(
+  { history, random }: Scene,
+  hash: string,
+  work: (title: string) => Promise<Result>,
+): Promise<Result> {
+  const title = `title ${Math.floor(random() * 1e9)}`;
+  const deed = { kind: 'describe', hash, what: title } as const;
+  return history.note(
+    deed,
+    () => work(title),
+    (result) => (result === false ? null : { title, byJob: typeof result !== 'boolean' }),
+  );
+}
+
+async function describe(scene: Scene, hash: string): Promise<void> {
+  await titled(scene, hash, (title) => scene.ground.d.library.change(hash, { title }));
 }
 
 const acceptedOf = ({ job, isNew }: { readonly job: Job; readonly isNew: boolean }) => ({

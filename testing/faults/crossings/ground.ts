@@ -12,6 +12,7 @@ import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
@@ -22,6 +23,7 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { makeFolders } from '../../controller-rig.ts';
 import { secrets } from '../../programs.ts';
 import { pick, type Random } from '../random.ts';
+import { watchDeadlocks } from './deadlocks.ts';
 import { type Pauses, pauseStatements, pausesOf, pausing } from './pauses.ts';
 
 // The product's use cases on a real database and on folders, with actors that are frozen at random. Two things are
@@ -45,6 +47,7 @@ export async function openGround(databaseUrl: string, random: Random) {
   pauseStatements(database, pauses);
   /** The connection that looks on, and is never frozen. */
   const watching = openDatabase(databaseUrl, { maxConnections: 6 });
+  const deadlocks = watchDeadlocks([database, watching]);
   const bucket = (name: 'source' | 'media') => openObjectStore({ bucket: name, dir: folders[name] });
   const [source, media] = [bucket('source'), bucket('media')];
   for (const key of sources) await source.put(key, Buffer.alloc(10, 1), { contentType: 'video/mp4' });
@@ -61,6 +64,7 @@ export async function openGround(databaseUrl: string, random: Random) {
     source,
     media,
     watching,
+    deadlocks,
     uploads: {
       ...uploads,
       objects: pausing(uploads.objects, requests, pauses),
@@ -92,6 +96,7 @@ function dependenciesOf<Stores extends object>(database: Database, stores: Store
     deleted: new DeletedMediaStore(database),
     fence: new DeletionFence(database),
     cleanup: new CleanupStore(database),
+    retention: new RetentionStore(database),
     uploadRows: new UploadStore(database),
     keys: new ContentKeyStore(database, { encryptionKeys: [secrets.ENCRYPTION_KEY] }),
     metrics: new Metrics(),

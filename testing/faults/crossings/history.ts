@@ -19,6 +19,8 @@ export interface Facts {
   /** Milliseconds of the epoch. */
   readonly expire: { readonly at: number | null };
   readonly hold: { readonly isHeld: boolean };
+  /** `byJob`: said by a submission, whose job may have ended before. */
+  readonly describe: { readonly title: string; readonly byJob: boolean };
   readonly cancel: { readonly jobId: string };
   /** An attempt ended; null: it was not current any more. */
   readonly end: { readonly jobId: string; readonly status: string | null };

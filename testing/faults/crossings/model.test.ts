@@ -41,6 +41,7 @@ const publish = (jobId: string) => at('publish', 'publish', { jobId, undoes: nul
 const remove = (more: object = {}) =>
   at('delete', 'delete', { isNew: true, isByTime: false, purgeInMs: 8_000, ...more });
 const hold = (isHeld: boolean) => at(`hold ${isHeld}`, 'hold', { isHeld });
+const describe = (title: string, byJob = false) => at(`describe ${title}`, 'describe', { title, byJob });
 const expire = (when: number | null) => at(`expire ${when}`, 'expire', { at: when });
 
 /** The state that is found where these jobs have a stream, the first of which is played. */
@@ -55,6 +56,7 @@ function found(streams: readonly string[], more: Partial<Found> = {}): Found {
     isDeleted: false,
     isHeld: false,
     expiresAt: null,
+    title: null,
     answering: playedJob,
     ...more,
   };
@@ -133,6 +135,17 @@ it.each<[what: string, steps: readonly Step[], state: Found, violation: string |
     deleted(),
     'I37',
   ],
+  ['a title that is lost', [...submit('a'), ...describe('one')], found(['a']), 'I37'],
+  ['a title of a job that had ended', [...submit('a'), ...describe('one', true)], found(['a']), null],
+  ['an earlier title', [...submit('a'), ...describe('one'), ...describe('two')], found(['a'], { title: 'one' }), 'I37'],
+  [
+    'either of two titles at once',
+    [...submit('a'), ['x', 'describe', { title: 'x' }], ['y', 'describe', { title: 'y' }], 'x', 'y'],
+    found(['a'], { title: 'x' }),
+    null,
+  ],
+  ['a title after a deletion', [...submit('a'), ...describe('one'), ...remove()], deleted({ title: 'one' }), 'I36'],
+  ['a title that a deletion took', [...submit('a'), ...describe('one'), ...remove()], deleted(), null],
   ['a cancelled job that completes', [...submit('a'), ...at('cancel', 'cancel', { jobId: 'a' })], found(['a']), 'I37'],
   ['an equal submission that another job answers', submit('a'), found(['a'], { answering: 'b' }), 'I38'],
   [

@@ -25,6 +25,7 @@ export interface Found {
   readonly isDeleted: boolean;
   readonly isHeld: boolean;
   readonly expiresAt: number | null;
+  readonly title: string | null;
   /** The job that answers a submission like the one whose stream is played; null where it was not asked. */
   readonly answering: string | null;
 }
@@ -55,6 +56,7 @@ export class Model {
       ...this.#played(found),
       ...this.#deleted(found),
       ...this.#changed(found),
+      ...this.#described(found),
       ...this.#cancelled(found),
       ...this.#answers(found),
     ];
@@ -169,7 +171,10 @@ export class Model {
         if (facts.status === 'completed' && begunAt > deletion.endedAt && this.#isCovered(facts.jobId, deletion))
           violations.push(`I36: ${facts.jobId} completes after the deletion at ${deletion.begunAt}`);
     const last = this.lastWord();
-    return last === null ? violations : [...violations, ...this.afterDeletion(found, last)];
+    if (last === null) return violations;
+    // A submission that is under way may say a title until the end of the deletion.
+    if (found.title !== null) violations.push(`I36: after the deletion at ${last.begunAt}, ${this.#hash} has a title`);
+    return [...violations, ...this.afterDeletion(found, last)];
   }
 
   /** I36 of a media to which nothing was done after its deletion. */
@@ -219,6 +224,16 @@ export class Model {
       }
     }
     return violations;
+  }
+
+  /** I37: the title is the last one that a change said, unless a deletion may have taken it. */
+  #described({ title }: Found): string[] {
+    const others = [...this.#history.all(this.#hash, 'describe'), ...this.#history.all(this.#hash, 'delete')];
+    return this.#history
+      .of(this.#hash, 'describe')
+      .filter(({ facts }) => !facts.byJob && facts.title !== title)
+      .filter((said) => others.every((other) => other.begunAt === said.begunAt || other.endedAt < said.begunAt))
+      .map(({ facts, begunAt }) => `I37: the title ${facts.title} that was said at ${begunAt} is ${title}`);
   }
 
   /** I37: what was cancelled stays cancelled. */

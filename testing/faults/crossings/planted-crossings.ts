@@ -100,6 +100,26 @@ const planted = {
       },
     ],
   },
+  'a title that a deletion leaves': {
+    invariant: 'I36',
+    edits: [
+      {
+        file: 'platform/postgres/descriptions.ts',
+        from: `title: 'said_at <= requested_at'`,
+        to: `title: "said_at <= requested_at - interval '1 day'"`,
+      },
+    ],
+  },
+  'a retention that does not ask what is played': {
+    invariant: 'I35',
+    edits: [
+      {
+        file: 'controller/upkeep/retention.ts',
+        from: '(await currentRevision(hash, media)) === rev',
+        to: '(await currentRevision(hash, media)) === null',
+      },
+    ],
+  },
 } as const satisfies Readonly<Record<string, Planted>>;
 
 export type PlantedCrossing = keyof typeof planted;

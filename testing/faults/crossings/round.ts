@@ -7,18 +7,20 @@ import { changeRollout } from '#jobs/rollouts/change-rollout.ts';
 import { submitJob } from '#jobs/submission/submit.ts';
 import { textAt } from '../object-invariants.ts';
 import { pick, type Random } from '../random.ts';
+import { usageOfRows } from '../usage-invariants.ts';
 import { call, remove, type Scene } from './callers.ts';
 import type { Delivery } from './delivery.ts';
 import type { Ground } from './ground.ts';
 import { History } from './history.ts';
 import { type Found, Model } from './model.ts';
 import { Uploads } from './uploads.ts';
-import { advance, aRollout, deleteDue, runAttempt, sweep, work } from './workers.ts';
+import { advance, aRollout, deleteDue, retire, runAttempt, sweep, work } from './workers.ts';
 
 // A round: callers and workers on five media for some seconds, then an end of all that is under way, then the model.
 
 const counts = { hashes: 5, callers: 28, workers: 14, uploads: 6, deletions: 3, rollouts: 3 };
 const cleanupGraceMs = 2_000;
+const revisionRetentionMs = 500;
 /** The time within which all that is under way ends once nobody calls any more, on a busy machine too. */
 const settleMs = 180_000;
 
@@ -57,7 +59,13 @@ export async function runRound({ ground, delivery, random, name }: RoundInput, s
   ground.freeze();
   const found = await actAndSettle(scene, { uploads, delivery }, seconds);
   const ofMedia = await Promise.all(hashes.map((hash) => violationsOf(scene, hash, delivery)));
-  const violations = [...found, ...ofMedia.flat(), ...(await uploads.violations())];
+  const violations = [
+    ...found,
+    ...ofMedia.flat(),
+    ...(await uploads.violations()),
+    ...(await usageOfRows({ database: ground.watching })),
+    ...ground.deadlocks,
+  ];
   const wrong = hashes.filter((hash, index) => ofMedia[index]?.length !== 0 || found.join().includes(hash));
   const history = wrong.flatMap((hash) => [`${hash}:`, ...scene.history.linesOf(hash)]);
   return { deeds: scene.history.counts(), violations, history };
@@ -79,6 +87,7 @@ async function actAndSettle(
     ...many(counts.deletions, () => again(scene, 50, () => deleteDue(scene, quietMs))),
     ...many(counts.rollouts, () => again(scene, 100, () => advanceAny(scene))),
     again(scene, 150, () => sweep(scene, cleanupGraceMs)),
+    again(scene, 200, () => retire(scene, revisionRetentionMs)),
     again(scene, 40, () => lockForAWhile(scene)),
     again(scene, 60, () => lookOn(scene, violations)),
     lastWords(scene, seconds),
@@ -155,7 +164,8 @@ const state = `
   select exists (select from content_keys where hash = $1) as "hasKey",
     exists (select from media_deletions where hash = $1 and lifted_at is null) as "isDeleted",
     coalesce((select legal_hold from media where hash = $1), false) as "isHeld",
-    (select extract(epoch from expires_at)::float8 * 1000 from media where hash = $1) as "expiresAt"`;
+    (select extract(epoch from expires_at)::float8 * 1000 from media where hash = $1) as "expiresAt",
+    (select title from descriptions where hash = $1) as title`;
 const jobsOf = `
   select id, status, source, options, stream_rev is not null and not results_expired as "hasStream",
     stream_rev is not null and replaced_at is null as "isCurrent"
@@ -172,7 +182,9 @@ async function lookAt({ ground, revs }: Scene, hash: string) {
   const { pool } = ground.watching;
   // The bucket first: what it says of a deleted media counts while the row of the deletion is there.
   const master = await textAt(ground.media, masterKey(hash));
-  const { rows } = await pool.query<Pick<Found, 'hasKey' | 'isDeleted' | 'isHeld' | 'expiresAt'>>(state, [hash]);
+  const { rows } = await pool.query<Pick<Found, 'hasKey' | 'isDeleted' | 'isHeld' | 'expiresAt' | 'title'>>(state, [
+    hash,
+  ]);
   const rev = master === null ? null : revisionOfMaster(master);
   return { ...(rows[0] as (typeof rows)[0]), rev, playedJob: rev === null ? null : (revs.get(rev) ?? 'unknown') };
 }

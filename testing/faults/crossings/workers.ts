@@ -8,8 +8,10 @@ import { manifestJson } from '#domain/work/manifest.ts';
 import { completeAttempt, recordEnd } from '#jobs/completion/complete-attempt.ts';
 import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
 import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
+import { lockedInOrder } from '#platform/postgres/row-locks.ts';
 import { cleanupTask } from '../../../controller/upkeep/cleanup.ts';
 import { mediaDeletionTask } from '../../../controller/upkeep/media-deletion.ts';
+import { retentionTasks } from '../../../controller/upkeep/retention.ts';
 import { pick } from '../random.ts';
 import { purgeInMs, replaced, type Scene } from './callers.ts';
 import { takeTicket } from './ground.ts';
@@ -103,7 +105,8 @@ function resultsOf(hash: string, rev: string) {
 export async function deleteDue(scene: Scene, quietMs: number): Promise<void> {
   const { ground, history } = scene;
   const { d } = ground;
-  await ground.watching.pool.query('update media_deletions set due_at = now() where finished_at is null');
+  const unended = lockedInOrder('media_deletions', 'finished_at is null');
+  await ground.watching.pool.query(`update media_deletions set due_at = now() where ${unended}`);
   const begin: typeof d.deletions.begin = async (given) => {
     if (given.reason !== 'expiry') return d.deletions.begin(given);
     const { hash } = given;
@@ -157,6 +160,12 @@ export async function sweep({ ground }: Scene, graceMs: number): Promise<void> {
   for (const ticket of [...lapsed, ...(await d.jobs.withoutTicket({ olderThanMs: 300, limit: 500 }))])
     await d.queue.add(ticket);
   await cleanupTask({ ...d, graceMs }).work(new AbortController().signal);
+}
+
+/** One round of the retention of replaced streams. */
+export async function retire({ ground }: Scene, revisionRetentionMs: number): Promise<void> {
+  const tasks = retentionTasks({ ...ground.d, revisionRetentionMs, jobRetentionMs: null });
+  for (const task of tasks) await task.work(new AbortController().signal);
 }
 
 /** A rollout of the round. */
