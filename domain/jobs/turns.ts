@@ -6,9 +6,10 @@ import { rolloutPriority } from './ticket.ts';
  * Start-time fair queuing. Each key has a tag: the seconds that its jobs took in the pool, divided by its weight. The
  * key with the lowest tag is next, so keys that always wait get slots in the proportion of their weights. An attempt
  * counts from its claim on: while it runs, with the time since then, and once it has ended, with the processor time
- * that was measured of it. A key that begins to wait is lifted to the lowest tag of those that waited before it: what
- * it did not use while it was idle is not saved up, and what it owes is not forgotten. A key that waits alone gets
- * every slot.
+ * that was measured of it. A key that begins to wait is lifted to the lowest tag of those that waited before it, as it
+ * was when the attempts began that run or ended since the last look: its first job waited for the end of one of these,
+ * and that time is made up for, up to a second an attempt. What it did not use while it was idle is not saved up, and what it owes is not forgotten.
+ * A key that waits alone gets every slot.
  *
  * Inside a key, priority and age decide.
  */
@@ -32,12 +33,14 @@ export interface Taken {
 
 /** What is remembered of the turns of a pool. */
 export interface Turns {
-  /** The lowest tag that any key waited with, reruns aside; it never falls. */
+  /** The lowest tag that any key waited with as its last attempts began, reruns aside; it never falls. */
   readonly now: number;
   /** What ended attempts took, by key: seconds divided by the weight. */
   readonly tags: ReadonlyMap<string, number>;
   /** Who waited at the last look; with nothing but reruns only where all did. */
   readonly waiting: ReadonlySet<string>;
+  /** What the last attempts took on average, of which a second each counts at most. */
+  readonly usualSeconds: number;
 }
 
 /** A look at a pool. */
@@ -48,14 +51,11 @@ export interface Look<Waiting extends WaitingKey = WaitingKey> {
   readonly ended: readonly Taken[];
 }
 
-/** The turns of a pool at which nobody has looked yet. */
-export const noTurns: Turns = { now: 0, tags: new Map(), waiting: new Set() };
+/** How much of an attempt counts as its begin. */
+const beginSeconds = 1;
 
-/**
- * What an attempt is expected to take at least while it runs, so that slots that are free at once go to different keys.
- * It decides the order alone: a key that begins to wait does not pay what others were only expected to take.
- */
-const secondsMin = 1;
+/** The turns of a pool at which nobody has looked yet. */
+export const noTurns: Turns = { now: 0, tags: new Map(), waiting: new Set(), usualSeconds: beginSeconds };
 
 /** The waiting keys in the order of their turns, and what is remembered for the next look. */
 export function takeTurns<Waiting extends WaitingKey>(
@@ -63,16 +63,13 @@ export function takeTurns<Waiting extends WaitingKey>(
   { waiting, running, ended }: Look<Waiting>,
 ): { readonly order: readonly Waiting[]; readonly turns: Turns } {
   const tags = new Map(before.tags);
-  const add = (key: string, amount: number) => tags.set(key, (tags.get(key) ?? 0) + amount);
-  for (const { key, weight, seconds } of ended) add(key, seconds / weight);
-  const [underWay, expected] = [new Map<string, number>(), new Map<string, number>()];
-  for (const { key, weight, seconds } of running) {
-    underWay.set(key, (underWay.get(key) ?? 0) + seconds / weight);
-    expected.set(key, (expected.get(key) ?? 0) + Math.max(0, secondsMin - seconds) / weight);
-  }
-  const tagOf = ({ key }: WaitingKey) => (tags.get(key) ?? 0) + (underWay.get(key) ?? 0);
+  for (const { key, weight, seconds } of ended) add(tags, key, seconds / weight);
+  const usualSeconds = usualAfter(before.usualSeconds, ended);
+  const sums = sumsOf({ running, ended }, usualSeconds);
+  const tagOf = ({ key }: WaitingKey) => (tags.get(key) ?? 0) + (sums.soFar.get(key) ?? 0);
+  const tagAtBegin = (one: WaitingKey) => tagOf(one) - (sums.begins.get(one.key) ?? 0);
   const lowest = (keys: readonly WaitingKey[], least: number) =>
-    keys.length === 0 ? least : Math.max(least, Math.min(...keys.map(tagOf)));
+    keys.length === 0 ? least : Math.max(least, Math.min(...keys.map(tagAtBegin)));
 
   // What reruns wait with says nothing while others wait.
   const submitted = waiting.filter((one) => !one.isBackground);
@@ -82,17 +79,44 @@ export function takeTurns<Waiting extends WaitingKey>(
     foremost.filter((one) => !isNew(one)),
     before.now,
   );
-  for (const one of waiting.filter(isNew)) add(one.key, Math.max(0, earlier - tagOf(one)));
+  for (const one of waiting.filter(isNew)) add(tags, one.key, Math.max(0, earlier - tagOf(one)));
   const now = lowest(foremost, earlier);
   // Whoever is not ahead would be lifted when it waits again.
   const keys = new Set(waiting.map(({ key }) => key));
-  for (const [key, tag] of tags) if (tag <= now && !keys.has(key) && !underWay.has(key)) tags.delete(key);
+  for (const [key, tag] of tags) if (tag <= now && !keys.has(key) && !sums.soFar.has(key)) tags.delete(key);
 
   const order = waiting
-    .map((one) => ({ one, tag: tagOf(one) + (expected.get(one.key) ?? 0) }))
+    .map((one) => ({ one, tag: tagOf(one) + (sums.expected.get(one.key) ?? 0) }))
     .toSorted((a, b) => Number(a.one.isBackground) - Number(b.one.isBackground) || a.tag - b.tag || byKey(a.one, b.one))
     .map(({ one }) => one);
-  return { order, turns: { now, tags, waiting: new Set(foremost.map(({ key }) => key)) } };
+  return { order, turns: { now, tags, waiting: new Set(foremost.map(({ key }) => key)), usualSeconds } };
+}
+
+/**
+ * Sums of attempts by key, divided by the weight: what running ones took so far, what the begins took of these and of
+ * ended ones, and what running ones are expected to take yet. The last lets slots that are free at once go to different
+ * keys. It decides the order alone: a key that begins to wait does not pay what others were only expected to take.
+ */
+function sumsOf({ running, ended }: Pick<Look, 'running' | 'ended'>, usualSeconds: number) {
+  const [soFar, begins, expected] = [1, 2, 3].map(() => new Map<string, number>()) as [Sums, Sums, Sums];
+  for (const { key, weight, seconds } of running) {
+    add(soFar, key, seconds / weight);
+    add(expected, key, Math.max(0, usualSeconds - seconds) / weight);
+  }
+  for (const { key, weight, seconds } of [...running, ...ended])
+    add(begins, key, Math.min(seconds, beginSeconds) / weight);
+  return { soFar, begins, expected };
+}
+
+type Sums = Map<string, number>;
+
+function add(sums: Sums, key: string, amount: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + amount);
+}
+
+/** The average after further attempts, each of which moves it by an eighth. */
+function usualAfter(before: number, ended: readonly Taken[]): number {
+  return ended.reduce((usual, { seconds }) => usual + (Math.min(seconds, beginSeconds) - usual) / 8, before);
 }
 
 /** Whether a job of this priority waits behind all others, as reruns of rollouts do. */

@@ -115,13 +115,13 @@ describe.skipIf(!inject('redis'))('a flood of a key, and twenty images of anothe
   }
 
   it(
-    'C36.2: they wait as long as half of the slots takes, and all take as long as first come, first served',
+    'C36.2: they wait at most twice as long as alone, and all take as long as first come, first served',
     { timeout: 900_000 },
     async () => {
       const alone = await run('alone', { isFair: true, isAlone: true });
       const inOrder = await run('in-order', { isFair: false, isAlone: false });
       const inTurns = await run('in-turns', { isFair: true, isAlone: false });
-      expect(inTurns.p95Ms, JSON.stringify({ alone, inOrder, inTurns })).toBeLessThan(2.5 * alone.p95Ms);
+      expect(inTurns.p95Ms, JSON.stringify({ alone, inOrder, inTurns })).toBeLessThanOrEqual(2 * alone.p95Ms);
       expect(inOrder.p95Ms, 'without turns they wait for the flood').toBeGreaterThan(4 * alone.p95Ms);
       expect(inOrder.totalMs / inTurns.totalMs).toBeGreaterThan(0.95);
     },
