@@ -36,8 +36,8 @@ export const rolloutIds = ['00000000-0000-4000-9000-000000000001', '00000000-000
 
 /** Fills empty tables; `hash` is `busy` or `h<n>`, ids are of `idOfRow`. Indexes are built after the rows are there. */
 export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Promise<void> {
-  await pool.query('alter table webhook_events disable trigger all');
-  await pool.query('alter table webhook_attempts disable trigger all');
+  for (const table of filled) await pool.query(`alter table ${table} disable trigger all`);
+  await pool.query(insertKeys, [usageKeys]);
   const { rows: indexes } = await pool.query<{ name: string; definition: string }>(rebuildable);
   for (const { name } of indexes) await pool.query(`drop index ${name}`);
   const { jobs, ofOneHash, unfinished, events, ofOneHost, attempts } = rows;
@@ -53,8 +53,7 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
           pool.query(definition),
     ),
   );
-  await pool.query('alter table webhook_events enable trigger all');
-  await pool.query('alter table webhook_attempts enable trigger all');
+  for (const table of filled) await pool.query(`alter table ${table} enable trigger all`);
   await pool.query(
     `insert into media_deletions (id, hash, reason, objects, bytes, objects_sha256)
      values ($1, $2, 'request', 1, 1, 'x')`,
@@ -70,17 +69,26 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
     [uncoveredHashes],
   );
   await fillRollouts(pool);
-  await pool.query(insertUsage, [usageDays, usageKeys]);
-  await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts, usage_daily');
+  await pool.query(insertUsage, [usageDays, usageKeys, usageTypes]);
+  await pool.query(`vacuum (analyze) ${filled.join()}, api_keys, usage_daily`);
 }
 
-/** Days and API keys with usage, a row of each key a day. */
+/** The tables with rows by the million: they are filled without triggers. */
+const filled = ['jobs', 'webhook_events', 'webhook_attempts'] as const;
+
+/** Days, API keys and types with usage: a row of each. All jobs are of these keys. */
 export const usageDays = 1098;
 export const usageKeys = 100;
+export const usageTypes = ['image:thumbnail', 'video:transcode', 'video:cover'] as const;
 const insertUsage = `
   insert into usage_daily
-  select current_date - day, lpad(to_hex(key), 8, '0'), 'image:thumbnail', '', '', 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
-  from generate_series(0, $1::int - 1) as day cross join generate_series(1, $2::int) as key`;
+  select current_date - day, lpad(to_hex(key), 8, '0'), type, '', '', 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+  from generate_series(0, $1::int - 1) as day cross join generate_series(1, $2::int) as key
+    cross join unnest($3::text[]) as type`;
+const insertKeys = `
+  insert into api_keys (id, name, sha256, rights)
+  select lpad(to_hex(key), 8, '0'), 'key ' || key, int4send(key), '{submit,read}'
+  from generate_series(1, $1::int) as key`;
 
 /** Two rollouts over 1000 of 1500 media: items have each status in turn. */
 async function fillRollouts(pool: Pick<Pool, 'query'>): Promise<void> {
@@ -112,7 +120,7 @@ function piecesOf(count: number): [number, number][] {
 
 const rebuildable = `
   select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
-  where indrelid in ('jobs'::regclass, 'webhook_events'::regclass, 'webhook_attempts'::regclass)
+  where indrelid in (${filled.map((table) => `'${table}'::regclass`).join()})
     and not exists (select from pg_constraint where conindid = indexrelid)`;
 
 const insertRollout = `
@@ -128,7 +136,8 @@ const idOf = (n: string) => `('00000000-0000-4000-8000-' || lpad(to_hex(${n}), 1
 /** The id of row `n`. */
 export const idOfRow = (n: number) => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 
-// Rows 0 … $3 are of one hash, the last $4 are unfinished. A row is a second younger than the one before.
+// Rows 0 … $3 are of one hash, the last $4 are unfinished. A row is a second younger than the one before. Ten rows in
+// turn are of each API key.
 const insertJobs = `
   with given as (
     select n, n < $3::int as is_busy, n >= $5::int - $4::int as is_unfinished,
@@ -145,7 +154,7 @@ const insertJobs = `
   )
   insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, lease_owner, lease_expires_at,
     ticketed_at, results, stream_rev, replaced_at, revision_deleted_at, callback_url,
-    created_at, finished_at, swept_at, source_etag, error)
+    created_at, finished_at, swept_at, source_etag, error, key_id)
   select ${idOf('n')}, job_type, case when is_busy then 'busy' else 'h' || n end, 'uploads/' || n, '{}', 'key ' || n,
     'default',
     case when is_unfinished then case when n % 10 = 0 then 'processing' else 'queued' end
@@ -162,7 +171,8 @@ const insertJobs = `
     case when is_unfinished then null
       when per_mille < ${recentOfThousand} and n % 2 = 0 then now() - interval '1 minute' else made_at end,
     case when is_unfinished or per_mille < ${dueOfThousand} then null else made_at + interval '1 hour' end,
-    '"' || n || '"', case when not is_unfinished and per_mille = 7 then '{"code": "storage_error"}'::json end
+    '"' || n || '"', case when not is_unfinished and per_mille = 7 then '{"code": "storage_error"}'::json end,
+    lpad(to_hex(1 + n / 10 % ${usageKeys}), 8, '0')
   from streamed`;
 
 // Each event is of a finished job, from the latest one back.

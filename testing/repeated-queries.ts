@@ -160,7 +160,7 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['sweeper: lapsed leases', 2_500, (d) => new JobStore(d).releaseLapsed()],
     ['gauges: jobs at work', 2_500, (d) => new JobStore(d).countAtWork()],
     ['gauges: the oldest waiting', 10, (d) => new JobStore(d).oldestWaitingSeconds()],
-    ['batches: first attempts', 1_010, (d) => new JobStore(d).batchables(1_000)],
+    ['batches: first attempts', 1_110, (d) => new JobStore(d).batchables(1_000)],
     ['batches: whether a job waits', 1, (d) => new JobStore(d).waitsForBatch(waiting)],
     ['batches: the number of claimed jobs', 2_500, (d) => new JobStore(d).countClaimed('worker-1', 1_000)],
     ['batches: claimed jobs', 2_500, (d) => new JobStore(d).claimedUnder('worker-1')],
@@ -178,7 +178,7 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     [
       // The claimed rows, and the first that waits of each key.
       'turns: who waits',
-      2_100,
+      2_110,
       (d) => new JobStore(d).lookAtPool('default', { owner: 'w', known: [{ id: waiting, attempt: 1 }] }),
     ],
     ['pools that change', 1, (d) => new PoolStore(d).replace({ pools: [], known: [] })],

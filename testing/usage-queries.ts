@@ -3,7 +3,7 @@ import { DeliveredStore } from '#platform/postgres/delivered-store.ts';
 import { holdJob, releaseHeldOf } from '#platform/postgres/held-jobs.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageDimensions, usageOf } from '#platform/postgres/usage-store.ts';
-import { idOfRow, usageDays, usageKeys } from './many-rows.ts';
+import { idOfRow, usageDays, usageKeys, usageTypes } from './many-rows.ts';
 import { newJobOf } from './new-job.ts';
 
 type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -25,12 +25,20 @@ export function usageQueries(): Query[] {
   };
   const ran = { unit: 'whole' as const, chunk: null, pod: null, steps: [step] };
   const waits = { code: 'key_quota', message: 'jobs_a_day' } as const;
-  const rowsOfYear = (usageDays / 3) * usageKeys;
+  const rowsOfDay = usageKeys * usageTypes.length;
+  const daysOfYear = usageDays / 3;
+  // What a key has stored is the sum of all its days. Its unfinished jobs are counted too.
+  const rowsOfKey = usageDays * usageTypes.length;
   return [
-    ['usage: a year of all keys', rowsOfYear, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
+    ['usage: a year of all keys', daysOfYear * rowsOfDay, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
+    [
+      'usage: a year by key and type',
+      daysOfYear * rowsOfDay,
+      (d) => usageOf(d, { ...year, by: ['key', 'type'], keyId: null }),
+    ],
     // Of a third of the table whole rows are read from end to end, and rightly: a month of them is found by the index.
-    ['usage: a month by everything', 31 * usageKeys, (d) => usageOf(d, { ...month, by: usageDimensions, keyId: null })],
-    ['usage: a year of a key', usageDays / 3, (d) => usageOf(d, { ...year, by: ['day', 'type'], keyId: '00000005' })],
+    ['usage: a month by everything', 31 * rowsOfDay, (d) => usageOf(d, { ...month, by: usageDimensions, keyId: null })],
+    ['usage: a year of a key', rowsOfKey / 3, (d) => usageOf(d, { ...year, by: ['day', 'type'], keyId: '00000005' })],
     [
       'usage: a cancelled attempt',
       10,
@@ -44,11 +52,15 @@ export function usageQueries(): Query[] {
       10,
       (d) => d.transaction((client) => holdJob(client, { id: idOfRow(5) }, waits)),
     ],
-    ['usage: today', usageKeys, (d) => new JobStore(d).usageOfToday()],
-    ['quotas: a submission', usageDays, (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 10 } })],
+    ['usage: today', rowsOfDay, (d) => new JobStore(d).usageOfToday()],
+    [
+      'quotas: a submission',
+      rowsOfKey + 500,
+      (d) => new JobStore(d).insertOrFind({ ...newJob, quotas: { jobs_a_day: 1e9 } }),
+    ],
     [
       'quotas: a submission over one',
-      usageDays,
+      rowsOfKey + 500,
       (d) =>
         new JobStore(d)
           .insertOrFind({ ...newJob, quotas: { output_minutes_a_day: 1e-6 } })
