@@ -10,7 +10,7 @@ import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { LockedHash } from '#platform/postgres/deletion-fence.ts';
-import { giveUpKeyOfDeleted, takeKeyOfPublished, takeKeyOfRerun } from '#platform/postgres/equal-keys.ts';
+import { giveUpKeyOfDeleted, takeKeyOfPublished, settleKeyOfCompleted } from '#platform/postgres/equal-keys.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { listMedia, type MediaFilter } from '#platform/postgres/media-list.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
@@ -28,6 +28,7 @@ const withTakenKey = ({ pool }: Database) => ({
   },
 });
 const deletion = { id: idOfRow(5), hash: deletedHash };
+const ended = { ownKey: `${rerunPrefix}none`, hasNewerStream: true };
 const isThere = () => Promise.resolve();
 const filters: readonly MediaFilter[] = [
   { by: 'age', createdAfter: null, createdBefore: null },
@@ -90,7 +91,7 @@ export function mediaQueries(): Query[] {
     ['deletion: ended', 10, (d) => store(d).finish(deletion, () => ({}) as never)],
     ['deletion: expired media', 0, (d) => store(d).expired(100)],
     ['deletion: old receipts', 0, (d) => store(d).forgetReceipts(86_400_000)],
-    ['rerun: its key', 10, (d) => takeKeyOfRerun(withTakenKey(d) as never, idOfRow(5), `${rerunPrefix}none`)],
+    ['rerun: its key', 10, (d) => settleKeyOfCompleted(withTakenKey(d) as never, deletion, ended)],
     ['media: its key after a publication', 10, (d) => takeKeyOfPublished(withTakenKey(d) as never, idOfRow(5))],
     ['deletion: the key of a job', 10, (d) => giveUpKeyOfDeleted(d.pool, 'none')],
     ...uncoveredHashes.map((hash): Query => {

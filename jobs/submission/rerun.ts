@@ -64,7 +64,7 @@ const profileNameOf = (profile: NamedProfile | null) => profile?.name ?? 'defaul
  * Makes a job that has completed or failed again: its source is measured again, and the new job writes a revision of
  * its own. It is no new intent, so its stream is played only where no stream is played that was asked for after the
  * earlier job (migration 0153). The earlier job keeps its results and answers equal submissions until the rerun has
- * completed, which answers them from then on (`takeKeyOfRerun`).
+ * completed, which answers them from then on (`settleKeyOfCompleted`).
  *
  * The row is the acceptance, as of a submission: a crash before it leaves nothing, and one after it a queued row whose
  * ticket the sweeper adds. Equal reruns find the active one by its key, so repeating the request makes no second job.

@@ -1,15 +1,14 @@
 import { DatabaseError, type PoolClient } from 'pg';
 import { idempotencyKey, type IdempotentRequest, rerunPrefix } from '#domain/jobs/idempotency.ts';
+import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
 
 // Which of several completed jobs of one request answers equal submissions: the one whose stream is played, else the
 // last. The others give their key up.
 
-const isPlayed = `
-  select exists (
-    select from jobs where idempotency_key = $1 and status = 'completed' and stream_rev is not null
-      and replaced_at is null
-  ) as is_so`;
+const playedOf = `
+  select id, type, hash, source, options from jobs
+  where hash = $1 and stream_rev is not null and replaced_at is null and status = 'completed'`;
 const release = `
   update jobs set idempotency_key = 'replaced ' || id
   where idempotency_key = $1 and status = 'completed' and id <> $2`;
@@ -30,19 +29,28 @@ export const answersEqual = `not (${isOfDeleted})`;
 const giveUpOfDeleted = `
   update jobs set idempotency_key = 'expired ' || id where idempotency_key = $1 and ${isOfDeleted}`;
 
+type PlayedJob = IdempotentRequest & Pick<Job, 'id'>;
+
 /** A unique violation of PostgreSQL. */
 const uniqueViolation = '23505';
 
 /**
- * In the transaction in which a rerun completes: from its commit on the rerun answers equal submissions, in place of
- * the completed job that did, unless that one's stream is played on.
+ * In the transaction in which a job completes, under the lock of its hash where it made a stream: which job of the
+ * request answers equal submissions from the commit on. The one whose stream is played, also where it had no key since
+ * this one was active; else a rerun, in place of the completed job that did.
  */
-export async function takeKeyOfRerun(client: PoolClient, jobId: string, ownKey: string): Promise<void> {
-  if (!ownKey.startsWith(rerunPrefix)) return;
-  const key = ownKey.slice(rerunPrefix.length);
-  const { rows } = await client.query<{ is_so: boolean }>(isPlayed, [key]);
-  if (rows[0]?.is_so === true) await client.query(giveUp, [jobId]);
-  else await takeKey(client, jobId, key);
+export async function settleKeyOfCompleted(
+  client: PoolClient,
+  { id, hash }: Pick<Job, 'id' | 'hash'>,
+  { ownKey, hasNewerStream }: { readonly ownKey: string; readonly hasNewerStream: boolean },
+): Promise<void> {
+  const isRerun = ownKey.startsWith(rerunPrefix);
+  if (!isRerun && !hasNewerStream) return;
+  const key = isRerun ? ownKey.slice(rerunPrefix.length) : ownKey;
+  const played = hasNewerStream ? (await client.query<PlayedJob>(playedOf, [hash])).rows : [];
+  const other = played.find((job) => idempotencyKey(job) === key);
+  if (other !== undefined && isRerun) await client.query(giveUp, [id]);
+  if (other !== undefined || isRerun) await takeKey(client, other?.id ?? id, key);
 }
 
 /** In the transaction that publishes an earlier stream again: its job answers equal submissions, if it completed. */

@@ -12,7 +12,7 @@ import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { endAssignments, endParameters } from './ended-attempts.ts';
 import { type CurrentAttempt, type JobRow, jobOfRow, shownColumns, toJson } from './job-row.ts';
-import { takeKeyOfRerun } from './equal-keys.ts';
+import { settleKeyOfCompleted } from './equal-keys.ts';
 
 /** The end of a job, as `JobStore.finish` records it. */
 export interface FinalState extends CurrentAttempt {
@@ -76,7 +76,8 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
     const guard = [final.jobId, final.attempt, statusesBefore(final.status)];
     const { rows: before } = await client.query<LockedRow>(lock, guard);
     if (before[0] === undefined) return null;
-    await final.beforeCommit?.(await lockedJobOf(client, before[0]));
+    const locked = final.beforeCommit === undefined ? null : await lockedJobOf(client, before[0]);
+    if (locked !== null) await final.beforeCommit?.(locked);
     const time = mediaTimeOf(final.results);
     const ownProgress = final.status === 'completed' ? jobTypes[before[0].type].completedProgress : 0;
     const { rows } = await client.query<JobRow>(end, [
@@ -96,7 +97,10 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
     const job = jobOfRow(rows[0] as JobRow);
     const expiryMs = expiresAfterMs({ expires_after: before[0].expires_after ?? undefined });
     if (job.status === 'completed' && expiryMs !== null) await expireByDefault(client, job.hash, expiryMs);
-    if (job.status === 'completed') await takeKeyOfRerun(client, job.id, before[0].idempotency_key);
+    if (job.status === 'completed') {
+      const ended = { ownKey: before[0].idempotency_key, hasNewerStream: locked?.hasNewerStream === true };
+      await settleKeyOfCompleted(client, job, ended);
+    }
     if (job.callbackUrl !== null && job.status !== 'cancelled') {
       await writeEvent(client, job, { id: final.eventId, url: job.callbackUrl, isAdditional: false });
       const { rows: further } = await client.query<{ url: string }>(furtherReceivers, [job.id]);

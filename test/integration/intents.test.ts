@@ -155,6 +155,21 @@ describe.skipIf(!inject('postgres'))('the order of intents', () => {
     expect([await played(hash), (await rig.submit(hash)).id]).toEqual([rev, first.id]);
   });
 
+  it('C13.43: equal jobs that end after a publication leave the key with the job that is played', async () => {
+    const hash = newHash();
+    const failed = await rig.submit(hash);
+    await rig.end(failed.id, null);
+    const { job: again } = await rerun(failed.id);
+    const equal = await rig.submit(hash);
+    const rev = await rig.end(again.id, made);
+    const { job: late } = await rerun(again.id);
+    await pin(hash, rev);
+    for (const id of [equal.id, late.id]) {
+      await rig.end(id, made);
+      expect([await played(hash), (await rig.submit(hash)).id]).toEqual([rev, again.id]);
+    }
+  });
+
   it('C32.11: a rollback undoes the rollout, and no submission that waits meanwhile', async () => {
     const { hash, rev, rollout, rerunId } = await underRollout();
     await rig.end(rerunId, made);
