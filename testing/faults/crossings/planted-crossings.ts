@@ -110,16 +110,6 @@ const planted = {
       },
     ],
   },
-  'a retention that does not ask what is played': {
-    invariant: 'I35',
-    edits: [
-      {
-        file: 'controller/upkeep/retention.ts',
-        from: '(await currentRevision(hash, media)) === rev',
-        to: '(await currentRevision(hash, media)) === null',
-      },
-    ],
-  },
 } as const satisfies Readonly<Record<string, Planted>>;
 
 export type PlantedCrossing = keyof typeof planted;
