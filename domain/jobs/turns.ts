@@ -8,8 +8,8 @@ import { rolloutPriority } from './ticket.ts';
  * counts from its claim on: while it runs, with the time since then, and once it has ended, with the processor time
  * that was measured of it. A key that begins to wait is lifted to the lowest tag of those that waited before it, as it
  * was when the attempts began that run or ended since the last look: its first job waited for the end of one of these,
- * and that time is made up for, up to a second an attempt. What it did not use while it was idle is not saved up, and what it owes is not forgotten.
- * A key that waits alone gets every slot.
+ * and that time is made up for, up to a second an attempt. What it did not use while it was idle is not saved up, and
+ * what it owes is not forgotten. A key that waits alone gets every slot.
  *
  * Inside a key, priority and age decide.
  */
