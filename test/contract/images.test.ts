@@ -228,14 +228,14 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     const many = availableParallelism() + 1;
     const ends: string[] = [];
     const others = Array.from({ length: many }, (_, n) =>
-      ask('127.0.0.2', sign(source, { w: 1000 + n, f: 'avif' })).then((status) => ends.push(`many ${status}`)),
+      ask('127.0.0.2', sign(source, { w: 700 + n, f: 'avif' })).then((status) => ends.push(`many ${status}`)),
     );
     await expect.poll(misses).toBe(before + many);
     await ask('127.0.0.1', sign(drawing, { w: 33 })).then((status) => ends.push(`one ${status}`));
     expect(ends[0]).toBe('one 200');
     await Promise.all(others);
     expect(ends.slice(1)).toEqual(Array(many).fill('many 200'));
-  }, 60_000);
+  });
 
   it('C20.11: an image is looked for in memory, then in the bucket, then made, and once for many requests', async () => {
     const path = sign(photo, { w: 77, f: 'webp' });

@@ -209,7 +209,7 @@ describe('clients that do not read', () => {
   const addRoutes = (app: FastifyInstance): void => {
     app.get('/large', (_request, reply) => reply.send(large));
     app.get('/late', async () => {
-      await sleep(1_500);
+      await sleep(2_500);
       return 'late';
     });
   };
@@ -228,19 +228,19 @@ describe('clients that do not read', () => {
 
   it('C17.24: a slow client and a late response are not cut off', async () => {
     // A busy machine may hold up a client that reads; the response takes four times as long.
-    const { port } = await startDelivery(nothing, { stalledMs: 1_000, addRoutes });
+    const { port } = await startDelivery(nothing, { stalledMs: 2_000, addRoutes });
     expect(await statusOf(port, '/late')).toBe(200);
     const [socket] = await stalledClients(port, 1, 'GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     let received = 0;
     socket?.on('data', (chunk: Buffer) => {
       received += chunk.length;
       socket.pause();
-      setTimeout(() => socket.resume(), 7);
+      setTimeout(() => socket.resume(), 14);
     });
     socket?.resume();
     await once(socket as Socket, 'end');
     expect(received).toBeGreaterThan(large.length);
-  }, 30_000);
+  });
 
   it('C17.25: hundreds of clients that read nothing or a little are closed, and healthy ones play on', async () => {
     const bytes = Buffer.alloc(8 * mebibyte, 'x');
