@@ -15,6 +15,7 @@ import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bu
 import { uploadExpiryTask } from '../../controller/upkeep/upload-expiry.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { type Answer, type ApiUnderTest, newStorage, olderApiKey, startApi } from './api-under-test.ts';
+import { findProgram } from '../../testing/servers.ts';
 
 // docs/reference/contract.md, "Bring in": uploads, to a bucket and to a folder by one protocol.
 
@@ -243,7 +244,9 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await api.bucket.parts.list(of)) ?? []).toEqual([]);
   });
 
-  it(`C30.28: the address of a part takes no body of another size into a ${kind}`, async () => {
+  // moto takes any signature, and so any size.
+  const isChecked = kind !== 'bucket' || findProgram('versitygw') !== null;
+  it.skipIf(!isChecked)(`C30.28: the address of a part takes no body of another size into a ${kind}`, async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
     const [{ url }] = begun.parts;
     for (const size of [999, 1001]) {
