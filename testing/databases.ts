@@ -43,3 +43,20 @@ async function runSql(url: string, sql: string): Promise<void> {
     await client.end();
   }
 }
+
+/** Connections of a test apart from a pool, such as those that hold a lock. */
+export class OwnConnections {
+  readonly #clients: Client[] = [];
+
+  async open(url: string): Promise<Client> {
+    const client = new Client({ connectionString: url });
+    this.#clients.push(client);
+    await client.connect();
+    return client;
+  }
+
+  /** Ends all that were opened, with the transactions that they are in. */
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.splice(0).map((client) => client.end()));
+  }
+}

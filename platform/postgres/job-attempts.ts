@@ -119,8 +119,7 @@ const lease = `
   from jobs where id = $1`;
 // Of the last attempt, whose end is recorded without its units: a second call finds them. What the last renewal of its
 // lease recorded has been counted by its end, of a task of all steps as one of them: the whole grows, and a step may
-// shrink. Its pod time is known already; naming it is what the trigger of the usage
-// looks at.
+// shrink. Its pod time is known already; naming it is what the trigger of the usage looks at.
 const noteWork = `
   update jobs set
     ended_attempts = jsonb_set(ended_attempts, '{-1}', ended_attempts -> -1 || $3::jsonb),

@@ -1,9 +1,9 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageOf } from '#platform/postgres/usage-store.ts';
-import { migratedDatabase } from '../../testing/databases.ts';
+import { migratedDatabase, OwnConnections } from '../../testing/databases.ts';
 import { claimedJob } from './postgres-fixtures.ts';
 
 // Two transactions that change several rows each, and meet on them in opposite orders (docs/decisions/0405).
@@ -19,26 +19,19 @@ describe.skipIf(!inject('postgres'))('transactions that change several rows', ()
   let database: Database;
   let jobs: JobStore;
   let drop: () => Promise<void>;
-  const clients: Client[] = [];
+  const connections = new OwnConnections();
   beforeAll(async () => {
     ({ url, drop } = await migratedDatabase());
     database = openDatabase(url, { maxConnections: 20 });
     jobs = new JobStore(database);
   });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map((client) => client.end()));
-  });
+  afterEach(() => connections.close());
   afterAll(async () => {
     await database.close();
     await drop();
   });
 
-  const connect = async (): Promise<Client> => {
-    const client = new Client({ connectionString: url });
-    clients.push(client);
-    await client.connect();
-    return client;
-  };
+  const connect = () => connections.open(url);
   /** Two connections whose processes have numbers with one remainder of 16. */
   const alike = async (): Promise<readonly [Client, Client]> => {
     const seen = new Map<number, Client>();

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
@@ -10,7 +10,7 @@ import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { SessionStore } from '#platform/postgres/session-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
-import { migratedDatabase } from '../../testing/databases.ts';
+import { migratedDatabase, OwnConnections } from '../../testing/databases.ts';
 import { count, failure, newJob } from './postgres-fixtures.ts';
 
 // Statements that change several rows lock them in one order (docs/decisions/0405): while another transaction has the
@@ -36,7 +36,7 @@ describe.skipIf(!inject('postgres'))('rows that several statements change', () =
   let deletions: MediaDeletionStore;
   let retention: RetentionStore;
   let drop: () => Promise<void>;
-  const clients: Client[] = [];
+  const connections = new OwnConnections();
   beforeAll(async () => {
     ({ url, drop } = await migratedDatabase());
     database = openDatabase(url, { maxConnections: 20 });
@@ -44,20 +44,13 @@ describe.skipIf(!inject('postgres'))('rows that several statements change', () =
     deletions = new MediaDeletionStore(database);
     retention = new RetentionStore(database);
   });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map((client) => client.end()));
-  });
+  afterEach(() => connections.close());
   afterAll(async () => {
     await database.close();
     await drop();
   });
 
-  const connect = async (): Promise<Client> => {
-    const client = new Client({ connectionString: url });
-    clients.push(client);
-    await client.connect();
-    return client;
-  };
+  const connect = () => connections.open(url);
   /** While another transaction has the first of the rows: which of the others `act` has locked by then. */
   const lockedBefore = async (rows: Rows, act: () => Promise<unknown>): Promise<number> => {
     const [holding, looking] = await Promise.all([connect(), connect()]);
