@@ -2,8 +2,9 @@ import { processorTime, treeTimeMs } from './processor-time.ts';
 
 /*
  * The kernel counts a process that has ended to the parent that waited for it, with all that the process had waited
- * for itself. So the count of a child at its end is what the count of all ended children grew by. A tool that is killed
- * with its runner has nobody who waits for it, and is known by the last reading of the tree.
+ * for itself. So the count of a child at its end is what the count of all ended children grew by since commands run: what
+ * ended before the first of them is nobody's. A tool that is killed with its runner has nobody who waits for it, and is
+ * known by the last reading of the tree.
  */
 
 /** The processor time of a command: its process and everything below it. */
@@ -12,6 +13,8 @@ export class CommandTime {
   #usedMs: number | null = null;
 
   begin(pid: number): void {
+    if (uncountedCommands === 0) countedMs = processorTime('self')?.endedMs ?? 0;
+    uncountedCommands += 1;
     this.#pid = pid;
   }
 
@@ -36,7 +39,10 @@ interface Ended {
   readonly resolve: (usedMs: number | null) => void;
 }
 
-let countedMs = processorTime('self')?.endedMs ?? 0;
+/** The time of ended children up to which every command is counted. */
+let countedMs = 0;
+/** Commands that have begun and are not counted to their end. */
+let uncountedCommands = 0;
 let ended: Ended[] = [];
 
 /** The whole time of a child that has just ended; null where the system has no /proc. */
@@ -52,6 +58,7 @@ function finalMs(usedMs: number): Promise<number | null> {
 function countEnded(): void {
   const together = ended;
   ended = [];
+  uncountedCommands -= together.length;
   const time = processorTime('self');
   if (time === null) return together.forEach(({ resolve }) => resolve(null));
   const readMs = together.reduce((sum, { usedMs }) => sum + usedMs, 0);

@@ -103,15 +103,15 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))('walks through the
   it('C31.27: a newcomer drops two files, follows one to its end, and finds both on the board', async () => {
     const { page, errors } = await openPage(desktop);
     await enterConsole(page, { url: `${home}/console/`, key: secrets.API_KEY });
-    await dropFile(page, { name: 'walk one.png', type: 'image/png', bytes: await image('#27496d') });
-    await dropFile(page, { name: 'walk two.png', type: 'image/png', bytes: await image('#7a3b2e') });
+    await dropFile(page, { name: 'newcomer one.png', type: 'image/png', bytes: await image('#27496d') });
+    await dropFile(page, { name: 'newcomer two.png', type: 'image/png', bytes: await image('#7a3b2e') });
     const links = page.locator('.uploads a');
     await expect.poll(() => links.count(), { timeout: 60_000 }).toBe(2);
     await keepScreenshot(page, 'walk-dropped', 'console');
-    await links.filter({ hasText: 'walk one.png' }).click();
+    await links.filter({ hasText: 'newcomer one.png' }).click();
     await expect.poll(() => page.locator('.title-line .badge').innerText(), { timeout: 120_000 }).toBe('completed');
     await page.locator('.shot img[src]').waitFor();
-    await goTo(page, '#/media?search=walk-');
+    await goTo(page, '#/media?search=newcomer-');
     await expect.poll(() => page.locator('.tile img[src]').count(), { timeout: 120_000 }).toBe(2);
     await goTo(page, '#/');
     await expect.poll(() => page.locator('.day').innerText()).toMatch(/Completed\s+\d/);
