@@ -61,8 +61,6 @@ export async function openIn({ size, scheme }: Look, url: string): Promise<Watch
   return watched;
 }
 
-const idleMs = 5_000;
-
 /** Views by name: the fragment of the address, and the selector of what is shown when it is whole. */
 export type Views = Readonly<Record<string, readonly [fragment: string, shown: string]>>;
 
@@ -72,8 +70,7 @@ export async function faultsOfViews(page: Page, views: Views, look: string): Pro
   for (const [name, [fragment, shown]] of Object.entries(views)) {
     await goTo(page, fragment);
     await page.locator(shown).first().waitFor();
-    // The network of a page with a player may never be idle.
-    await page.waitForLoadState('networkidle', { timeout: idleMs }).catch(() => undefined);
+    await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
     await keepScreenshot(page, `${name}-${look}`, 'console');
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     if (overflow !== 0) faults.push(`${name}: ${overflow} pixels too wide`);
