@@ -1,22 +1,12 @@
-import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/server.ts';
-import { checkout } from '../../testing/checkout.ts';
-import { installClient } from '../../testing/client-package.ts';
-import { secrets } from '../../testing/programs.ts';
 import type { StageService } from '../../testing/stage/service.ts';
 import { onStage } from '../../testing/stage/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../testing/webhook-receiver.ts';
 import { routesNotIn, runScenario, variablesFor } from './client-scenario.ts';
 
-// The TypeScript client against the program of the stage: every method that has a route, in one process with the test,
-// and as the package that npm would have.
-
-const run = promisify(execFile);
+// The TypeScript client against the program of the stage: every method that has a route, in one process with the test.
+// As the package that npm would have: sdk-package.deep.test.ts.
 
 let service: StageService;
 let receiver: WebhookReceiver;
@@ -28,58 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-/** The webhook of the program in README.md. */
-const readmeWebhook = () => receiver.received.find(({ body }) => body.includes('"movie-1"'));
-
 describe.skipIf(!inject('postgres'))('the TypeScript client', () => {
   it('the TypeScript client runs the scenario, which calls every route that it has a method for', async () => {
     expect(await routesNotIn(service, await runScenario(variablesFor('ts', service, receiver.url)))).toEqual([]);
   });
-
-  it('the program in README.md, at most 12 lines, uploads a video, plays it and verifies its webhook', async () => {
-    const page = await readFile(join(checkout, 'README.md'), 'utf8');
-    const code = /^```ts sdk\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '';
-    expect(code.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(12);
-    const output = await runWithPackage({ 'readme.ts': code }, async (folder) => {
-      await copyFile(join(service.source, 'clip.mp4'), join(folder, 'movie.mp4'));
-    });
-    expect(output).toMatch(/^\d+ %$/m);
-    const [, hash, token] = /\/player\/#hash=(\S+)&token=(\S+)$/m.exec(output) ?? [];
-    const key = await fetch(`${service.url}/api/key/${hash}`, { headers: { authorization: `Bearer ${token}` } });
-    expect([hash, (await key.arrayBuffer()).byteLength]).toEqual(['movie-1', 16]);
-    await expect.poll(readmeWebhook).toBeDefined();
-    const sent = JSON.stringify(readmeWebhook());
-    const check = `
-      import { onWebhook } from './readme.ts';
-      const { headers, body } = ${sent};
-      console.log((await onWebhook(new Request('http://hook', { method: 'POST', headers, body }))).status);`;
-    const withoutFlow = code.replaceAll(/^const \{ source \}[\s\S]*?(?=^export)/gm, '');
-    expect(await runWithPackage({ 'flow.ts': check, 'readme.ts': withoutFlow })).toBe('completed\n');
-  });
 });
-
-/** Compiles and runs the first of the files in a folder where npm has installed the client; its output. */
-async function runWithPackage(
-  files: Readonly<Record<string, string>>,
-  prepare: (folder: string) => Promise<void> = async () => undefined,
-): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelwright-package-'));
-  const tsc = join(checkout, 'node_modules/typescript/bin/tsc');
-  try {
-    await installClient(folder);
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-    await prepare(folder);
-    const [first = ''] = Object.keys(files);
-    const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
-    const compile = run(tsc, [...options, '--allowImportingTsExtensions', first], { cwd: folder });
-    expect((await compile.catch((error: { stdout: string }) => error)).stdout).toBe('');
-    const { API_KEY, KEY_TOKEN_SECRET, WEBHOOK_SECRET } = secrets;
-    const env = { ...process.env, API: service.url, API_KEY, KEY_TOKEN_SECRET, WEBHOOK_SECRET, HOOK: receiver.url };
-    return (await run('node', [first], { cwd: folder, env })).stdout;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
 
 it('a secret of Standard Webhooks verifies too, an old webhook does not', async () => {
   const { webhookSignatureHeaders } = await import('#domain/webhooks/signature.ts');

@@ -125,3 +125,43 @@ it('C17.28: a request whose head is not whole within ten seconds is answered 408
   await Promise.all([half, silent].map((socket) => once(socket as Socket, 'close')));
   expect(text).toContain('HTTP/1.1 408');
 }, 30_000);
+
+const requestOf = (n: number) => `GET ${segment(`slow_${n}`)} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+/** Reads at most 64 KiB at a time, twice a second: makes progress, and holds its connection for minutes. */
+function trickle(socket: Socket): void {
+  socket.on('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 500);
+  });
+  socket.resume();
+}
+
+it('C17.25: hundreds of clients that read nothing or a little are closed, and healthy ones play on', async () => {
+  const bytes = Buffer.alloc(8 * mebibyte, 'x');
+  const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT' };
+  const { port, requests, connectionCount } = await startDelivery(
+    (request, response) => {
+      const body = request.url?.includes('healthy') === true ? bytes.subarray(0, mebibyte / 2) : bytes;
+      response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
+    },
+    // A busy machine answers for its bucket after more than ten seconds.
+    { stalledMs: 60_000, bytesPerSecondMin: mebibyte / 4, rateWindowMs: 5_000, timeoutMs: 60_000 },
+  );
+  const rssBefore = process.memoryUsage().rss;
+  const slow = await stalledClients(port, 400, requestOf);
+  for (const [n, socket] of slow.entries()) if (n % 2 === 0) trickle(socket);
+  await expect.poll(() => requests.length).toBeGreaterThan(250);
+  let [played, rss] = [0, 0];
+  // Each request goes over a connection of its own.
+  while ((await connectionCount()) > 10) {
+    const path = segment(`healthy_${played}`);
+    const asked = get({ host: '127.0.0.1', port, path, localAddress: '127.0.0.2', agent: false });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    expect((await buffer(response)).length).toBe(mebibyte / 2);
+    played += 1;
+    rss = Math.max(rss, process.memoryUsage().rss);
+  }
+  expect(played).toBeGreaterThan(1);
+  expect(rss - rssBefore).toBeLessThan(500 * mebibyte);
+});

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text as readBody } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
@@ -191,26 +189,6 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     await until(worker.output, (output) => output.includes('"msg":"starting"'), 30_000);
     await expect(fetch(`${worker.url}/healthz`)).rejects.toThrow();
     expect(await stopped(worker)).toBe(0);
-  });
-});
-
-describe('mode all on the embedded parts', () => {
-  it('mode all on the embedded parts starts on an empty folder, is ready, and leaves no process behind', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'reelwright-modes-'));
-    const [source, media] = [await mkdtemp(join(dir, 's-')), await mkdtemp(join(dir, 'm-'))];
-    const stores = { SOURCE_BUCKET: `file:${source}`, MEDIA_BUCKET: `file:${media}` };
-    const parts = { DATABASE_URL: `embedded:${join(dir, 'database')}`, REDIS_URL: 'embedded:' };
-    const program = await startProgram({ env: { ...secrets, ...stores, ...parts } });
-    // It listens while the database of the new folder is made.
-    await expect.poll(async () => (await fetch(`${program.url}/readyz`)).text(), { timeout: 30_000 }).toBe('OK');
-    const below = await program.descendants();
-    expect(below.length).toBeGreaterThan(0);
-    expect(await stopped(program)).toBe(0);
-    await until(
-      () => below.filter(isAlive),
-      (alive) => alive.length === 0,
-    );
-    await rm(dir, { recursive: true, force: true });
   });
 });
 

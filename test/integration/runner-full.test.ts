@@ -4,6 +4,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoFullResults } from '#domain/job-types/video-full.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { decrypt, frameNumber, probeStreams, sample, similarity } from '../../testing/media.ts';
 import {
   contentKey,
@@ -89,8 +90,12 @@ describe('an encrypted video:full', () => {
 });
 
 describe('a video:full in which a stage fails', () => {
+  const { byName } = mediaProfilesSchema.parse({
+    profiles: { small: { ladder: [{ short_side: 90, bitrate: 100_000 }] } },
+  });
+
   it('a video:full with a failed stage publishes the others and plans a retry of that stage', async () => {
-    const rig = await runnerRig('video:full', source);
+    const rig = await runnerRig('video:full', source, {}, byName.get('small'));
     const outcomes = await runAll(rig, { PACKAGER_PATH: '/bin/false' });
     expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
     const manifest = await rig.manifest();
@@ -115,7 +120,7 @@ describe('a video:full in which a stage fails', () => {
   });
 
   it('a stream that must be encrypted is never published in the clear', async () => {
-    const rig = await runnerRig('video:full', source, { transcode: { encrypt: true } });
+    const rig = await runnerRig('video:full', source, { transcode: { encrypt: true } }, byName.get('small'));
     await runAll(rig, {});
     const manifest = await rig.manifest();
     expect(manifest).toMatchObject({ status: 'failed', error: { code: 'internal', stage: 'transcode' } });

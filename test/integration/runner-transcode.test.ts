@@ -206,12 +206,15 @@ describe('a storyboard', () => {
   });
 
   it('C14.18: an encrypted stream has no storyboard, unless its profile always wants one', async () => {
-    const { byName } = mediaProfilesSchema.parse({ profiles: { shown: { storyboard: 'always' } } });
-    for (const [profile, has] of [
-      [null, false],
-      [byName.get('shown') ?? null, true],
+    const ladder = [{ short_side: 90, bitrate: 100_000 }];
+    const { byName } = mediaProfilesSchema.parse({
+      profiles: { plain: { ladder }, shown: { ladder, storyboard: 'always' } },
+    });
+    for (const [name, has] of [
+      ['plain', false],
+      ['shown', true],
     ] as const) {
-      const other = await runnerRig('video:transcode', source, { encrypt: true }, profile);
+      const other = await runnerRig('video:transcode', source, { encrypt: true }, byName.get(name));
       await run(other, ['fetch', 'process']);
       await run(other, ['publish'], keyEnvironment);
       expect((await other.manifest())?.results).toHaveProperty('video_tracks');
