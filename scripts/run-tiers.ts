@@ -3,14 +3,15 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { durationOf } from '../testing/durations.ts';
 import { changedSince, deepTestsReaching } from '../testing/related-tests.ts';
+import { slowness } from '../testing/tiers/machine-speed.ts';
 import { runSummaryFile, type RunSummary } from '../testing/tiers/run-report.ts';
 import { filesOfSlice, parseSlice, sliceOfCommit } from '../testing/tiers/slices.ts';
 import { isTierName, tiers, type Tier, type TierName } from '../testing/tiers/tiers.ts';
 
 // node scripts/run-tiers.ts TIER… [-- FLAGS OF VITEST]: runs tiers one after another, prints what each cost, and holds
-// each to its budget of processor seconds. SLICE=2/6 runs a part of a tier; SLICE=auto the one that the commit chooses
-// and, of the deep tier, what reaches the changed files by imports. Leaves `test-results/TIER.json` and, for .ci/run,
-// `test-results/TIER.counts` with the numbers passed, failed and skipped.
+// each to its budget of processor seconds, which is longer on a slower machine. SLICE=2/6 runs a part of a tier;
+// SLICE=auto the one that the commit chooses and, of the deep tier, what reaches the changed files by imports. Leaves
+// `test-results/TIER.json` and, for .ci/run, `test-results/TIER.counts` with the numbers passed, failed and skipped.
 
 interface TierResult extends Omit<RunSummary, 'retried' | 'skippedIn'> {
   readonly tier: string;
@@ -36,15 +37,16 @@ function runTier(name: TierName): TierResult {
   const tier: Tier = tiers[name];
   const summaryPath = join(root, runSummaryFile);
   rmSync(summaryPath, { force: true });
-  const { files, budgetSec } = partOf(name, tier);
+  const { files, budgetSec: referenceSec } = partOf(name, tier);
   const [program, ...args] = [...tier.command, ...files, ...flags];
-  const before = { processorSec: processorSecOfChildren(), ms: Date.now() };
+  const before = { processorSec: processorSecOfChildren(), ms: Date.now(), slowness: slowness() };
   const { status, error } = spawnSync(program, flags.length > 0 ? [...args, '--passWithNoTests'] : args, {
     cwd: root,
     stdio: 'inherit',
   });
   if (error !== undefined) process.stderr.write(`${program} did not start: ${error.message}\n`);
   const after = processorSecOfChildren();
+  const budgetSec = (referenceSec * (before.slowness + slowness())) / 2;
   const processorSec = after === null || before.processorSec === null ? null : after - before.processorSec;
   const summary = readSummary(summaryPath, `${program}, with exit status ${status}`);
   const overBudget = processorSec !== null && processorSec > budgetSec;

@@ -6,7 +6,7 @@ export interface Tier {
   readonly files: string;
   /** How many slices of about the same time a commit chooses from; 1 runs whole. */
   readonly slices: number;
-  /** Processor seconds of the whole tier, of the tests and all that they start, on the machine of the table. */
+  /** Processor seconds of the whole tier, of the tests and all that they start, on the reference machine. */
   readonly budgetSec: number;
 }
 
