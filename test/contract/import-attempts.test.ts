@@ -7,9 +7,10 @@ import type { ImportLease } from '#platform/postgres/import-store.ts';
 import type { Multipart } from '#platform/storage/multipart-store.ts';
 import { importCleanupTask } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
-import { type Answer, sendFile } from '../../testing/file-server.ts';
+import type { Answer } from '../../testing/file-server.ts';
 import {
   begin,
+  cutAt,
   fileOf,
   find,
   type ImportApi,
@@ -36,14 +37,6 @@ function inTurn(...answers: Answer[]): Answer {
 
 const refuse: Answer = (_request, response) => response.writeHead(503).end() === response;
 const plain: Answer = () => false;
-
-/** Sends a file, or its rest, whose connection breaks after so many bytes. */
-const cut =
-  (bytes: Buffer, cutAt: number, etag = '"v1"'): Answer =>
-  (request, response) => {
-    sendFile(request, response, { bytes, etag, cutAt });
-    return true;
-  };
 
 /** Sends the bytes of a file up to `at`, and leaves the answer open. */
 function held(bytes: Buffer, at: number) {
@@ -153,7 +146,11 @@ describe('what ends an import, and what does not', () => {
         response.writeHead(from === 0 ? 200 : 206, { ...(etag === undefined ? {} : { etag }), ...range });
         return response.end(second.subarray(from)) === response;
       };
-      const server = await serve(api, first, inTurn(cut(first, 10 * mebibyte), rest));
+      const server = await serve(
+        api,
+        first,
+        inTurn(cutAt(api, { bytes: first, etag: '"v1"', at: 10 * mebibyte }), rest),
+      );
       const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
       expect(await reached(api, begun.import_id, 'completed')).toMatchObject({
         size: sizeBytes,
@@ -170,7 +167,7 @@ describe('what ends an import, and what does not', () => {
       response.writeHead(200, { 'content-length': file.length, etag: '"v1"' });
       return response.end(file) === response;
     };
-    const server = await serve(api, file, inTurn(cut(file, 10 * mebibyte), whole));
+    const server = await serve(api, file, inTurn(cutAt(api, { bytes: file, etag: '"v1"', at: 10 * mebibyte }), whole));
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(file) });
     await reached(api, begun.import_id, 'completed');
     expect((await stored(api, begun.source))?.equals(file)).toBe(true);
@@ -183,7 +180,8 @@ describe('what ends an import, and what does not', () => {
     ['up to the last attempt, which stores a part', [refuse, refuse, refuse, 'part', refuse, refuse]],
   ] as const)('C30.23: attempts that store nothing are counted from the last progress on: %s', async (_, answers) => {
     const file = fileOf(12 * mebibyte);
-    const turns = answers.map((answer) => (answer === 'part' ? cut(file, 10 * mebibyte) : answer));
+    const cut = cutAt(api, { bytes: file, etag: '"v1"', at: 10 * mebibyte });
+    const turns = answers.map((answer) => (answer === 'part' ? cut : answer));
     const server = await serve(api, file, inTurn(...turns, plain));
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(file) });
     expect(await reached(api, begun.import_id, 'completed')).toMatchObject({ sha256: sha256(file) });

@@ -11,7 +11,7 @@ import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bu
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { importWorker, type ImportWorkerDependencies } from '../../controller/imports/import-worker.ts';
 import { until } from '../../testing/controller-rig.ts';
-import { type Answer, type FileServer, startFileServer } from '../../testing/file-server.ts';
+import { type Answer, type FileServer, sendFile, startFileServer } from '../../testing/file-server.ts';
 import { type ApiUnderTest, newStorage, startApi } from './api-under-test.ts';
 
 // An API and workers that import from real servers of files.
@@ -126,6 +126,22 @@ export async function serve(api: ImportApi, bytes: Buffer, answer?: Answer): Pro
   api.settings.hosts.push(server.host);
   return server;
 }
+
+/** Sends a file, or its rest; after so many bytes, of which an import has stored every whole part, the connection breaks. */
+export const cutAt =
+  (api: ImportApi, { at, ...file }: { readonly bytes: Buffer; readonly etag: string; readonly at: number }): Answer =>
+  (request, response) => {
+    sendFile(request, response, { ...file, holdAt: at });
+    const select = 'select stored_bytes::float8 as bytes from imports where url = $1';
+    const url = `http://${request.headers.host}${request.url}`;
+    const wholeParts = Math.floor(at / partBytes) * partBytes;
+    void until(
+      async () => (await api.d.database.pool.query<{ bytes: number }>(select, [url])).rows[0]?.bytes ?? 0,
+      (bytes) => bytes >= wholeParts,
+      60_000,
+    ).finally(() => response.destroy());
+    return true;
+  };
 
 /** A server on an address that no rule allows. */
 export async function canary(): Promise<FileServer> {

@@ -7,6 +7,7 @@ import { sendFile } from '../../testing/file-server.ts';
 import { olderApiKey, startApi } from './api-under-test.ts';
 import {
   begin,
+  cutAt,
   fileOf,
   find,
   type ImportApi,
@@ -55,11 +56,8 @@ describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
 
   it(`C30.20: an import to a ${kind} that is cut goes on by range after the last stored part`, async () => {
     const file = fileOf(20 * mebibyte);
-    const server = await serve(api, file, (request, response) => {
-      if (server.requests.length > 1) return false;
-      sendFile(request, response, { bytes: file, etag: '"v1"', cutAt: 12 * mebibyte });
-      return true;
-    });
+    const cut = cutAt(api, { bytes: file, etag: '"v1"', at: 12 * mebibyte });
+    const server = await serve(api, file, (...given) => server.requests.length === 1 && cut(...given));
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(file).toUpperCase() });
     expect(await reached(api, begun.import_id, 'completed')).toMatchObject({ sha256: sha256(file) });
     expect((await stored(api, begun.source))?.equals(file)).toBe(true);
@@ -71,10 +69,10 @@ describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
 
   it(`C30.20: an import to a ${kind} whose file changed meanwhile begins again, and mixes nothing`, async () => {
     const [first, second] = [fileOf(20 * mebibyte), fileOf(18 * mebibyte)];
+    const cut = cutAt(api, { bytes: first, etag: '"v1"', at: 17 * mebibyte });
     const server = await serve(api, first, (request, response) => {
-      if (server.requests.length === 1)
-        sendFile(request, response, { bytes: first, etag: '"v1"', cutAt: 17 * mebibyte });
-      else sendFile(request, response, { bytes: second, etag: '"v2"' });
+      if (server.requests.length === 1) return cut(request, response);
+      sendFile(request, response, { bytes: second, etag: '"v2"' });
       return true;
     });
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
