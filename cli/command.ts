@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { nearestName } from '#domain/nearest-name.ts';
 import type { Reelwright } from '../clients/typescript/src/index.ts';
 import { UsageError } from './exit-codes.ts';
+import type { Input } from './input.ts';
 import type { Output } from './output.ts';
 import type { Env, Server } from './settings.ts';
 
@@ -26,13 +27,12 @@ export interface Context {
   readonly args: readonly string[];
   readonly options: Options;
   readonly env: Env;
+  readonly input: Input;
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   readonly server: () => Promise<Server>;
   readonly client: () => Promise<Reelwright>;
-  /** All of standard input. */
-  readonly stdin: () => Promise<string>;
 }
 
 /** A row of the table of commands. */

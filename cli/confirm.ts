@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Context } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 
@@ -12,15 +11,10 @@ interface Question {
 }
 
 /** Asks on a terminal unless there is `--yes`. @throws UsageError unless a person types what is expected */
-export async function confirm({ options, output, signal }: Context, question: Question): Promise<void> {
+export async function confirm({ options, input, output, signal }: Context, question: Question): Promise<void> {
   if (options.flag('yes')) return;
   const { expected, purpose, otherwise } = question;
   const refused = new UsageError(`${otherwise}: expected ${expected} as confirmation, or --yes`);
-  if (!output.isWatched || !process.stdin.isTTY) throw refused;
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    if ((await terminal.question(`Type ${expected} ${purpose}: `, { signal })) !== expected) throw refused;
-  } finally {
-    terminal.close();
-  }
+  if (!output.isWatched || !input.isTerminal) throw refused;
+  if ((await input.ask(`Type ${expected} ${purpose}: `, signal)) !== expected) throw refused;
 }

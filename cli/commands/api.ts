@@ -42,8 +42,8 @@ export const api: Command = {
   },
 };
 
-async function bodyOf({ options, stdin }: Context): Promise<string | null> {
-  const [fields, input] = [options.all('field'), options.text('input')];
-  if (input !== undefined) return input === '-' ? await stdin() : await readFile(input, 'utf8');
+async function bodyOf({ options, input }: Context): Promise<string | null> {
+  const [fields, file] = [options.all('field'), options.text('input')];
+  if (file !== undefined) return file === '-' ? await input.text() : await readFile(file, 'utf8');
   return fields.length === 0 ? null : JSON.stringify(jobOptionsOf(fields));
 }

@@ -90,10 +90,10 @@ const start: Command = {
     yes: { short: 'y', doc: 'do not ask' },
   },
   run: async (context) => {
-    const { options, output, client } = context;
+    const { options, input, output, client } = context;
     const body = requestOf(options);
     const { http } = await client();
-    const isAsked = output.isWatched && process.stdin.isTTY && !options.flag('yes');
+    const isAsked = output.isWatched && input.isTerminal && !options.flag('yes');
     if (options.flag('plan') || isAsked) {
       const plan = await dataOf(http.POST('/api/rollouts/plan', { body }));
       if (options.flag('plan')) return output.result(plan, planText(plan));

@@ -1,5 +1,3 @@
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
@@ -50,17 +48,8 @@ const login: Command = {
 };
 
 /** A line from standard input; on a terminal it is asked for, and not shown. */
-async function readSecret({ stdin, signal }: Context, prompt: string): Promise<string> {
-  if (!process.stdin.isTTY) return (await stdin()).trim();
-  process.stderr.write(prompt);
-  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: process.stdin, output: unseen, terminal: true });
-  try {
-    return (await terminal.question('', { signal })).trim();
-  } finally {
-    terminal.close();
-    process.stderr.write('\n');
-  }
+async function readSecret({ input, signal }: Context, prompt: string): Promise<string> {
+  return (await (input.isTerminal ? input.askSecret(prompt, signal) : input.text())).trim();
 }
 
 const list: Command = {

@@ -172,6 +172,7 @@ async function openInBrowser(url: string, { env, signal, output }: Context): Pro
   const opener = env['BROWSER'] ?? { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   const child = spawn(opener, [`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`], {
     stdio: 'ignore',
+    env,
   });
   child
     .once('error', () => output.note(`${opener} cannot be started: open the address above`))
@@ -269,7 +270,7 @@ const verify: Command = {
     header: { value: 'HEADER', short: 'H', isMany: true, doc: 'a header of the request, as NAME: VALUE' },
     tolerance: { value: 'SECONDS', doc: 'how far the clocks may differ (300)' },
   },
-  run: async ({ args: [file], options, env, output, stdin }) => {
+  run: async ({ args: [file], options, env, input, output }) => {
     const secret = env['WEBHOOK_SECRET'] ?? '';
     if (secret === '') throw new UsageError('no secret verifies it: set WEBHOOK_SECRET');
     const headers = new Headers();
@@ -280,7 +281,7 @@ const verify: Command = {
       headers.set(name, value);
     }
     const toleranceSec = options.whole('tolerance', 1, secondsMax);
-    const body = file === undefined ? await stdin() : await readFile(file, 'utf8');
+    const body = file === undefined ? await input.text() : await readFile(file, 'utf8');
     const event = await verifyWebhook({
       headers,
       body,
