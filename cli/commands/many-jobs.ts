@@ -81,14 +81,16 @@ interface Choice {
   readonly limit: number;
 }
 
-/** The jobs of a filter in these statuses, those of each status the newest first. */
+/** The jobs of a filter in these statuses, each status the newest first. A job that begins meanwhile is in it once. */
 async function chosenJobs(client: Reelwright, { filter, statuses, limit }: Choice): Promise<ListedJob[]> {
-  const found: ListedJob[] = [];
+  const found = new Map<string, ListedJob>();
   for (const status of statuses) {
-    const left = limit - found.length;
-    if (left > 0) found.push(...(await firstOf(client.jobs({ ...filter, status, limit: Math.min(100, left) }), left)));
+    const left = limit - found.size;
+    if (left <= 0) break;
+    const listed = await firstOf(client.jobs({ ...filter, status, limit: Math.min(100, left) }), left);
+    for (const job of listed) found.set(job.job_id, job);
   }
-  return found;
+  return [...found.values()];
 }
 
 /** `12 storage_error, 3 internal`, or the statuses of jobs without an error. */
