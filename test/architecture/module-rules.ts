@@ -92,7 +92,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   // Programs of users, to be copied.
   examples: { imports: [], isProgram: true },
   scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
-  testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
+  testing: { imports: ['domain', 'platform/', 'jobs', 'controller', 'cli'], isProgram: true },
   test: {
     imports: [
       'domain',

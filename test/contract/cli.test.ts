@@ -6,13 +6,19 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { verifyWebhook } from '../../clients/typescript/src/server.ts';
 import { commands } from '../../cli/commands/index.ts';
-import { type CommandLine, type CommandResult, openCommandLine } from '../../testing/command-line.ts';
+import {
+  type CommandLine,
+  type CommandOptions,
+  type CommandResult,
+  openCommandLine,
+} from '../../testing/command-line.ts';
 import { sample } from '../../testing/media.ts';
 import { secrets } from '../../testing/programs.ts';
 import type { StageService } from '../../testing/stage/service.ts';
 import { onStage } from '../../testing/stage/stage.ts';
 
-// Every command of the command line, as a process of its own, against the program of the stage.
+// Every command of the command line, against the program of the stage. Most run in the process of the test; at least one
+// is a process for each thing that only a process shows: that it ends, its exit code, its streams, signals, a terminal.
 
 let service: StageService;
 let cli: CommandLine;
@@ -54,22 +60,25 @@ afterAll(async () => {
   other?.close();
 });
 
+/** Has `jsonOf` and `errorOf` start a process. */
+const asProcess = true;
+
 /** The JSON that a command prints, when it ends with the exit code. */
-async function jsonOf(args: readonly string[], code = 0, env: Record<string, string> = {}) {
-  const result = await run([...args, '--json'], env);
+async function jsonOf(args: readonly string[], code = 0, env: Record<string, string> = {}, isProcess = false) {
+  const result = await run([...args, '--json'], { env, asProcess: isProcess });
   expect([result.stderr, result.code]).toEqual([code === 0 ? '' : expect.any(String), code]);
   return result.json;
 }
 
-async function run(args: readonly string[], env: Record<string, string> = {}): Promise<CommandResult> {
+async function run(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const named = commands.map(({ name }) => name).filter((name) => `${args.join(' ')} `.startsWith(`${name} `));
   called.add(named.toSorted((a, b) => b.length - a.length)[0] ?? '');
-  return await cli.run(args, { env });
+  return await cli.run(args, options);
 }
 
 /** The error that a command prints as JSON, and its exit code. */
-async function errorOf(args: readonly string[], env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await run([...args, '--json'], env);
+async function errorOf(args: readonly string[], env: Record<string, string> = {}, isProcess = false) {
+  const { code, stdout, stderr } = await run([...args, '--json'], { env, asProcess: isProcess });
   expect(stdout).toBe('');
   return { exit: code, ...(JSON.parse(stderr) as { error: { code: string; detail: string } }).error };
 }
@@ -238,7 +247,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       const location = answer.headers.get('location');
       writeFileSync('opened.json', JSON.stringify({ argv: process.argv[2], location, guessed }));`;
     await writeFile(opener, code, { mode: 0o755 });
-    const { url } = await jsonOf(['play', 'cli-video', '--open'], 0, { BROWSER: opener });
+    const { url } = await jsonOf(['play', 'cli-video', '--open'], 0, { BROWSER: opener }, asProcess);
     // The command does not wait for the browser.
     const opened = await vi.waitFor(
       async () =>
@@ -280,6 +289,8 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     await fetch(`${service.url}/api/jobs/${unsent.job_id}/cancel`, { method: 'POST', headers });
     failuresLeft = 1;
     await jsonOf([...image('cli-heard'), '--option', 'outputs=[{"variant":"a","width":9,"format":"png"}]', '--wait']);
+    // Jobs that end within one poll of `listen` are sent in either order.
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 30_000 });
     const late = await jsonOf(['submit', 'never.png', '-t', 'image:thumbnail', '--hash', 'cli-heard', '--wait'], 10);
     const { code, stdout } = await listening;
     expect(code).toBe(0);
@@ -309,10 +320,9 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       ...signed.flatMap(([name, value]) => ['-H', `${name}: ${String(value)}`]),
       '--json',
     ];
-    called.add('verify-webhook');
-    const genuine = await cli.run(args, { env, stdin: webhook.body });
+    const genuine = await run(args, { env, stdin: webhook.body });
     expect([genuine.code, genuine.json.valid, genuine.json.event.job_id]).toEqual([0, true, late.job_id]);
-    const forged = await cli.run(args, { env, stdin: `${webhook.body} ` });
+    const forged = await run(args, { env, stdin: `${webhook.body} ` });
     expect([forged.code, JSON.parse(forged.stderr).error.code]).toEqual([4, 'invalid_signature']);
   });
 
@@ -386,16 +396,16 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       '4',
     ]);
     expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^rw_[\w-]{43}\n$/)]);
-    const key = made.stdout.trim();
+    const ofKey = { REELWRIGHT_API_KEY: made.stdout.trim() };
     const listed = (await jsonOf(['keys'])).keys.find(({ name }: { name: string }) => name === 'cli');
     expect(listed).toMatchObject({ rights: ['read', 'submit'], hash_prefix: 'cli-', priority_max: 0, weight: 4 });
-    expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(0);
-    const refused = await run(['keys'], { REELWRIGHT_API_KEY: key });
+    expect((await run(['jobs'], { env: ofKey })).code).toBe(0);
+    const refused = await run(['keys'], { env: ofKey });
     expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('lacks the right admin')]);
     const wrong = await run(['keys', 'make', 'other', '--right', 'write']);
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--right: expected one of read, submit')]);
     expect(await jsonOf(['keys', 'revoke', listed.key_id])).toMatchObject({ name: 'cli' });
-    expect((await run(['jobs'], { REELWRIGHT_API_KEY: key })).code).toBe(4);
+    expect((await run(['jobs'], { env: ofKey })).code).toBe(4);
   });
 
   it('C37.15, C37.17: a key is made with quotas, and `usage` shows what work came to', async () => {
@@ -472,8 +482,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
   it('login saves a key from standard input for its owner alone, after it was accepted', async () => {
     const env = { REELWRIGHT_URL: '', REELWRIGHT_API_KEY: '' };
     const login = ['login', 'here', '--url', service.url, '--json'];
-    called.add('login');
-    const refused = await cli.run(login, { env, stdin: 'another key\n' });
+    const refused = await run(login, { env, stdin: 'another key\n' });
     expect([refused.code, JSON.parse(refused.stderr).error.code]).toEqual([4, 'unauthorized']);
     let commandLine = '';
     const readCommandLine = (pid: number) =>
@@ -483,13 +492,13 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect([commandLine.includes('login'), commandLine.includes(secrets.API_KEY)]).toEqual([true, false]);
     expect((await stat(saved.json.path)).mode & 0o777).toBe(0o600);
     expect((await jsonOf(['jobs', '-n', '1'], 0, env)).jobs).toHaveLength(1);
-    const { stdout } = await run(['config', 'list', '--json'], env);
+    const { stdout } = await run(['config', 'list', '--json'], { env });
     expect(JSON.parse(stdout).servers).toEqual([
       { name: 'here', base_url: service.url, is_default: true, signs_tokens: false },
     ]);
     expect(stdout).not.toContain(secrets.API_KEY);
     expect(await jsonOf(['config', 'use', 'here'], 0, env)).toEqual({ default: 'here' });
-    expect((await run(['complete', 'servers'], env)).stdout).toBe('here\n');
+    expect((await run(['complete', 'servers'], { env })).stdout).toBe('here\n');
     expect(await jsonOf(['logout'], 0, env)).toEqual({ removed: 'here' });
     expect(await errorOf(['config', 'remove', 'here'], env)).toMatchObject({ exit: 2, code: 'usage' });
     expect(await errorOf(['jobs'], env)).toMatchObject({ exit: 2, code: 'usage' });
@@ -504,6 +513,24 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     ['an unknown command', ['explode'], {}, 2, 'usage'],
   ])('%s is an error of its own exit code, as JSON on standard error', async (_, args, env, exit, code) => {
     expect(await errorOf(args, env)).toMatchObject({ exit, code });
+  });
+
+  it('a process prints its result on standard output and ends with 0, however it waited for it', async () => {
+    expect(await jsonOf(['status'], 0, {}, asProcess)).toEqual({
+      base_url: service.url,
+      ready: true,
+      key_accepted: true,
+    });
+    const { jobs } = await jsonOf(['jobs', '--hash', 'cli-file', '--status', 'completed']);
+    const rerun = ['rerun', jobs[0].job_id, '--reason', 'a process', '--wait'];
+    expect(await jsonOf(rerun, 0, {}, asProcess)).toMatchObject({ status: 'completed', hash: 'cli-file' });
+  });
+
+  it('a process ends with the exit code of its error, which is on standard error', async () => {
+    const refused = { REELWRIGHT_API_KEY: 'another' };
+    expect(await errorOf(['jobs'], refused, asProcess)).toMatchObject({ exit: 4, code: 'unauthorized' });
+    const { code, stdout, stderr } = await run(['explode'], { asProcess });
+    expect([code, stdout, stderr]).toEqual([2, '', 'reelwright: no command explode; see reelwright --help\n']);
   });
 
   it('completion prints the script of a shell', async () => {

@@ -369,9 +369,9 @@ describe.skipIf(!hasAll)('doctor', () => {
   it('the program prints JSON and ends with 12 where there is a fault, else with 0', async () => {
     const cli = await openCommandLine(whole);
     try {
-      const healthy = await cli.run(['doctor', '--json']);
+      const healthy = await cli.run(['doctor', '--json'], { asProcess: true });
       expect([healthy.code, healthy.json.healthy]).toEqual([0, true]);
-      const broken = await cli.run(['doctor', '--json'], { env: { MAX_FILE_SIZE: 'large' } });
+      const broken = await cli.run(['doctor', '--json'], { asProcess: true, env: { MAX_FILE_SIZE: 'large' } });
       expect([broken.code, broken.json.healthy, broken.json.checks[0]]).toEqual([
         12,
         false,
