@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
-import { inject, type TestContext } from 'vitest';
+import { inject, type TestContext, vi } from 'vitest';
 import type { TicketLock } from '#platform/queue/bull-ticket-reader.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -38,6 +38,11 @@ export function openQueue(
     : openPostgresTicketQueue({ databaseUrl: url, log, lock });
 }
 
+/** Waits until a queue answers: on a busy machine its opening outlasts the time that a call waits for an answer. */
+export async function answering(queue: TicketQueue): Promise<void> {
+  await vi.waitFor(() => queue.depth(), { timeout: 60_000 });
+}
+
 export interface Store {
   url: string;
   /** Everything in it is lost at once. */
@@ -59,6 +64,10 @@ export async function startStore(kind: StoreKind): Promise<Store> {
     };
   }
   const database = await emptyDatabase();
+  // The tables are made at the first opening.
+  const first = openQueue(kind, database.url);
+  await answering(first);
+  await first.close();
   const pool = new Pool({ connectionString: database.url, max: 1 });
   pool.on('error', () => {});
   return {
@@ -103,5 +112,6 @@ export async function openStore(
     await queue.close();
     await store.stop();
   });
+  await answering(queue);
   return { store, queue };
 }

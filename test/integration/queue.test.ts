@@ -9,6 +9,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { openLine } from './queue-outage.ts';
 import { checkRedis, inspectRedis } from '#platform/queue/check-redis.ts';
 import {
+  answering,
   briefLock,
   isAvailable,
   newTicket,
@@ -33,6 +34,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
     beforeEach(async () => {
       await store.wipe();
       queue = openQueue(kind, store.url);
+      await answering(queue);
     });
     afterEach(() => queue.close());
 
