@@ -3,8 +3,8 @@ import { chromiumPath, openPage } from '../../testing/browser.ts';
 import { faultsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// The pages of the server for people: `/` and `/docs`, also in a real Chromium. What
-// `/docs` shows there: docs-page.deep.test.ts.
+// The pages of the server for people: `/` and `/docs`, also in a real Chromium. What `/docs` shows there:
+// docs-page.deep.test.ts.
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -53,8 +53,8 @@ describe('`/docs`', () => {
   });
 });
 
-async function visit(path: string, viewport?: { width: number; height: number }) {
-  const watched = await openPage(viewport);
+async function visit(path: string) {
+  const watched = await openPage();
   await watched.page.goto(`${api.url}${path}`);
   return watched;
 }
