@@ -41,7 +41,7 @@ import { UploadStore } from './platform/postgres/upload-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { prepareDatabase } from './platform/postgres/prepare-database.ts';
 import { checkRedis } from './platform/queue/check-redis.ts';
-import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
+import { migrateTicketQueue, openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from './platform/queue/ticket-queue.ts';
 import type { ObjectStore } from './platform/storage/object-store.ts';
@@ -170,7 +170,12 @@ async function openComponents(
   // Delivery alone writes nothing to the database but the bytes that it sent, and starts while it is away: streams and
   // images do not need it.
   if (config.source === null) return serverComponents({ ...shared, config });
-  const preparation = prepareDatabase({ database, log, signal });
+  const preparation = prepareDatabase({
+    database,
+    ...(config.redis.kind === 'embedded' && { migrateMore: () => migrateTicketQueue(databaseUrl) }),
+    log,
+    signal,
+  });
   const dependencies: WholeDependencies = {
     ...shared,
     checkDatabase: preparation.check,

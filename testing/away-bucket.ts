@@ -116,6 +116,7 @@ async function startServer(proxy: Proxy, s3: Omit<S3Server, 'stop'>, bucket: str
   const probePort = await freePort();
   const program = await startProgram({
     args: ['--mode=server'],
+    waits: 'alive',
     env: {
       KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
       ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,

@@ -1,7 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '#platform/postgres/database.ts';
-import { migrate } from '#platform/postgres/migrate.ts';
-import { createDatabase } from './databases.ts';
+import { migratedTemplate } from './migrated-template.ts';
 import { startPart } from './stage/parts.ts';
 import { openStage, type StageServer } from './stage/server.ts';
 import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
@@ -54,15 +52,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   return stopAll;
-}
-
-/** Every migration applied once, for the databases of all test files to be cloned from. */
-async function migratedTemplate(serverUrl: string): Promise<string> {
-  const { url } = await createDatabase(serverUrl, 'template0');
-  const database = openDatabase(url);
-  await migrate(database);
-  await database.close();
-  return new URL(url).pathname.slice(1);
 }
 
 function settledValue<T>(result: PromiseSettledResult<T>): T {

@@ -61,8 +61,8 @@ interface StartOptions {
   readonly env: Readonly<Record<string, string>>;
   /** `npm start -- ARGS` instead of `node main.ts ARGS`. */
   readonly viaNpm?: boolean;
-  /** Whether to wait until its listener answers `/healthz`; default true. */
-  readonly waits?: boolean;
+  /** Until when to wait: until it is ready (the default; a worker, until it is alive), or alive, or not at all. */
+  readonly waits?: 'ready' | 'alive' | 'not';
   /** The checkout whose program is started; by default this one. */
   readonly folder?: string;
 }
@@ -72,9 +72,9 @@ const startMs = 60_000;
 
 const started = new Set<ChildProcess>();
 
-/** Starts the program, and waits until it is alive. */
+/** Starts the program, and waits until it is ready. */
 export async function startProgram(options: StartOptions): Promise<Program> {
-  const { args = [], env, viaNpm = false, waits = true, folder = checkout } = options;
+  const { args = [], env, viaNpm = false, waits = 'ready', folder = checkout } = options;
   const [port, workerPort] = [await freePort(), await freePort()];
   const isWorker = args.includes('--mode=worker');
   const command = viaNpm ? ['npm', 'start', '--', ...args] : [process.execPath, 'main.ts', ...args];
@@ -112,9 +112,10 @@ export async function startProgram(options: StartOptions): Promise<Program> {
     descendants: () => descendantsOf(pid),
     end: () => endProgram(child),
   };
-  if (waits) {
+  if (waits !== 'not') {
+    const path = waits === 'alive' || isWorker ? '/healthz' : '/readyz';
     const deadline = Date.now() + startMs;
-    while (child.exitCode === null && !(await answers(`${url}/healthz`))) {
+    while (child.exitCode === null && !(await answers(url + path))) {
       if (Date.now() > deadline) throw new Error(`the program does not answer: ${output}`);
       await sleep(25);
     }

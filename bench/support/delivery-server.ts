@@ -19,5 +19,5 @@ export function startDeliveryServer(
     LOG_LEVEL: 'warn',
     ...variables,
   };
-  return startProgram({ env });
+  return startProgram({ env, waits: 'alive' });
 }

@@ -7,6 +7,8 @@ import { migrate } from './migrate.ts';
 
 interface PrepareOptions {
   readonly database: Database;
+  /** Makes the tables that others keep in the same database, such as those of a queue. */
+  readonly migrateMore?: () => Promise<void>;
   readonly log: Logger;
   /** Aborted when the process is to end: ends the wait. */
   readonly signal: AbortSignal;
@@ -23,7 +25,12 @@ export interface DatabasePreparation {
 const retry = { baseMs: 500, maxMs: 10_000 };
 
 /** Waits at the start for a database that is away or that another process migrates, instead of ending the process. */
-export function prepareDatabase({ database, log, signal }: PrepareOptions): DatabasePreparation {
+export function prepareDatabase({
+  database,
+  migrateMore = () => Promise.resolve(),
+  log,
+  signal,
+}: PrepareOptions): DatabasePreparation {
   let isMigrated = false;
   /** Why the last try to migrate failed. */
   let failure: unknown = Object.assign(new Error('the database is not migrated yet'), { code: 'NOT_MIGRATED' });
@@ -31,6 +38,7 @@ export function prepareDatabase({ database, log, signal }: PrepareOptions): Data
     for (let failures = 1; !signal.aborted && !isMigrated; failures++) {
       try {
         await migrate(database, { log, signal });
+        await migrateMore();
         isMigrated = true;
         if (failures > 1) log.info({}, 'database answers, continuing the start');
       } catch (error) {

@@ -40,6 +40,25 @@ export function openPostgresTicketQueue(o: {
   );
 }
 
+/** Makes the tables of the queue, or brings them up to date. It may take seconds, for which no call on a queue waits. */
+export async function migrateTicketQueue(databaseUrl: string): Promise<void> {
+  const pool = openQueuePool(databaseUrl);
+  try {
+    await migrateBy(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function migrateBy(pool: Pool): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await runMigrations(client);
+  } finally {
+    client.release();
+  }
+}
+
 function openQueuePool(databaseUrl: string): Pool {
   return openPool({
     connectionString: databaseUrl,
@@ -60,16 +79,14 @@ function openQueuePool(databaseUrl: string): Pool {
  * migrates and while it closes: a server that stops at such a moment would end the process.
  */
 class QueueConnection extends PostgresConnection {
-  readonly #pool: Pool;
   readonly #ready: Once<void>;
   readonly #closing: Once<void>;
 
   constructor(databaseUrl: string) {
     const pool = openQueuePool(databaseUrl);
     super(pool as PgPool);
-    this.#pool = pool;
     this.#ready = new Once(async () => {
-      await this.#migrate();
+      await migrateBy(pool);
       await super.waitUntilReady();
     });
     this.#closing = new Once(async () => {
@@ -84,14 +101,5 @@ class QueueConnection extends PostgresConnection {
 
   override close(): Promise<void> {
     return this.#closing.get();
-  }
-
-  async #migrate(): Promise<void> {
-    const client = await this.#pool.connect();
-    try {
-      await runMigrations(client);
-    } finally {
-      client.release();
-    }
   }
 }

@@ -83,7 +83,7 @@ describe.skipIf(!inject('postgres'))('the upload of submit', () => {
       expect(uploadedParts(before)).toBeLessThan(Math.ceil(sizeBytes / (before?.part_size ?? 1)));
       // Longer than the first repetitions take.
       await sleep(3_000);
-      program = await startProgram({ env: { ...env(), PORT: port, BASE_URL: url }, waits: false });
+      program = await startProgram({ env: { ...env(), PORT: port, BASE_URL: url }, waits: 'not' });
       const { code, stdout, stderr } = await submitting;
       expect([code, stderr], stdout).toEqual([0, '']);
       if (onTerminal) expectProgress(stdout);

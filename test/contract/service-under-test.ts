@@ -50,8 +50,9 @@ export const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'applicat
 /** Submits what must be a new job; its id. */
 export async function submit(program: Reached, body: object): Promise<string> {
   const answer = await fetch(`${program.url}/api/jobs`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(202);
-  return ((await answer.json()) as { job_id: string }).job_id;
+  const text = await answer.text();
+  expect([answer.status, text]).toEqual([202, text]);
+  return (JSON.parse(text) as { job_id: string }).job_id;
 }
 
 /** The job as `GET /api/jobs/{id}` shows it. */

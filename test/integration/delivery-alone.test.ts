@@ -114,7 +114,7 @@ async function expectPlayback(program: Program): Promise<void> {
 describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone', () => {
   it('C10.13: a delivery server starts and plays without PostgreSQL and Redis, and keys work again when PostgreSQL is back', async () => {
     await stopServer();
-    const program = await startProgram({ env });
+    const program = await startProgram({ env, waits: 'alive' });
     await expectPlayback(program);
     const refused = await askKey(program);
     expect(refused.status).toBe(500);
@@ -151,7 +151,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
   it('C10.13: a delivery server creates no table and waits for a migration', async () => {
     const empty = new URL(env['DATABASE_URL'] ?? '');
     empty.pathname = '/empty';
-    const program = await startProgram({ env: { ...env, DATABASE_URL: empty.href } });
+    const program = await startProgram({ env: { ...env, DATABASE_URL: empty.href }, waits: 'alive' });
     await expectPlayback(program);
     expect((await askKey(program)).status).toBe(500);
     const ofEmpty = new URL(server.url);

@@ -42,7 +42,7 @@ describe('a wrong configuration', () => {
       MEDIA_S3_ACCESS_KEY_ID: 'half-of-a-pair',
       LARGE_VIDEO_THRESHOLD: '2 GB',
     };
-    const program = await startProgram({ env, waits: false });
+    const program = await startProgram({ env, waits: 'not' });
     expect(await program.ended).toBe(2);
     const lines = program.output().trim().split('\n');
     const wrong = ['MODE', 'API_KEY', 'BASE_URL', 'WORKER_CONCURRENCY', 'DATABASE_URL', 'REDIS_URL', 'SOURCE_BUCKET'];
@@ -56,7 +56,7 @@ describe('a wrong configuration', () => {
   });
 
   it('an unknown flag ends the program with 2 and is named', async () => {
-    const program = await startProgram({ args: ['--mod=worker'], env: {}, waits: false });
+    const program = await startProgram({ args: ['--mod=worker'], env: {}, waits: 'not' });
     expect(await program.ended).toBe(2);
     expect(program.output()).toContain('--mod: is not a known flag');
   });
@@ -184,7 +184,7 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     const worker = await startProgram({
       args: ['--mode=worker'],
       env: { ...env, WORKER_METRICS_PORT: '0' },
-      waits: false,
+      waits: 'not',
     });
     await until(worker.output, (output) => output.includes('"msg":"starting"'), 30_000);
     await expect(fetch(`${worker.url}/healthz`)).rejects.toThrow();
@@ -208,9 +208,9 @@ describe('the flags', () => {
   });
 
   it('--check-config ends with 0 for a valid configuration, and with 2 and every fault for another', async () => {
-    const valid = await startProgram({ args: ['--check-config'], env: delivery, waits: false });
+    const valid = await startProgram({ args: ['--check-config'], env: delivery, waits: 'not' });
     expect(await valid.ended).toBe(0);
-    const wrong = await startProgram({ args: ['--check-config'], env: { ...delivery, PORT: 'x' }, waits: false });
+    const wrong = await startProgram({ args: ['--check-config'], env: { ...delivery, PORT: 'x' }, waits: 'not' });
     expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toContain('PORT: expected');
   });
@@ -220,7 +220,7 @@ describe('the flags', () => {
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
     const env = { ...delivery, HOST: '127.0.0.1', PORT: String(port), DELIVERY_CACHE_SISE: '1MiB' };
-    const program = await startProgram({ env, waits: false });
+    const program = await startProgram({ env, waits: 'not' });
     expect(await program.ended).toBe(1);
     taken.close();
     expect(program.output()).toContain(`port ${port} of 127.0.0.1 is in use: set PORT to another one`);

@@ -26,6 +26,7 @@ async function startWithProbes(env: Record<string, string>): Promise<{ program: 
   const program = await startProgram({
     args: ['--mode=server'],
     env: { ...secrets, ...nowhere, PROBE_PORT: String(port), ...env },
+    waits: 'alive',
   });
   return { program, probes: `http://127.0.0.1:${port}` };
 }

@@ -46,7 +46,7 @@ it('C20.20: the commands of the page of signing lead to an image, and to a token
       DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
       MEDIA_BUCKET: `file:${join(dir, 'media')}`,
     };
-    const program = await startProgram({ env });
+    const program = await startProgram({ env, waits: 'alive' });
     const unsigned = /`http:\/\/127\.0\.0\.1:3000(\/thumb\/unsigned\/\S+)`/.exec(page)?.[1] ?? '';
     for (const path of [printed[0] ?? '', unsigned]) {
       const answer = await fetch(`${program.url}${path}`);

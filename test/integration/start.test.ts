@@ -36,7 +36,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('the start of the progr
     const [toDatabase, toRedis] = [await startProxy(database.url), await startProxy(redis.url)];
     await Promise.all([toDatabase.set('cut'), toRedis.set('cut')]);
     const urls = { DATABASE_URL: toDatabase.url, REDIS_URL: toRedis.url };
-    const program = await startProgram({ args: [`--mode=${mode}`], env: { ...env, ...urls } });
+    const program = await startProgram({ args: [`--mode=${mode}`], env: { ...env, ...urls }, waits: 'alive' });
     await logs(program, '"msg":"database does not answer, waiting to start"');
     expect(program.output()).toContain('"msg":"Redis does not answer yet; its maxmemory-policy was not looked at"');
     if (mode !== 'worker') expect(await readiness(program)).toContain('database: ECONNREFUSED; key_value_store: ');
@@ -53,22 +53,33 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('the start of the progr
     await database.drop();
   });
 
-  it('the first start on an empty database warns of no table', async () => {
+  it('the first start on an empty database warns of no table, and is ready once the queue has its tables', async () => {
     const database = await emptyDatabase();
-    const program = await startProgram({ args: ['--mode=server'], env: { ...env, DATABASE_URL: database.url } });
+    const program = await startProgram({
+      args: ['--mode=server'],
+      env: { ...env, DATABASE_URL: database.url, REDIS_URL: 'embedded:' },
+      waits: 'alive',
+    });
     await logs(program, '"msg":"database is not migrated yet, asking again"');
     await until(
       () => readiness(program),
       (text) => !text.includes('database'),
     );
     expect(program.output()).not.toContain('does not exist');
+    const opened = openDatabase(database.url);
+    const { rows } = await opened.pool.query('select to_regclass(\'bullmq.job\') is not null as "isThere"');
+    expect(rows).toEqual([{ isThere: true }]);
+    await opened.close();
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);
     await database.drop();
   });
 
   it('a process that waits for PostgreSQL stops with exit code 0 on SIGTERM', async () => {
-    const program = await startProgram({ env: { ...env, DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x' } });
+    const program = await startProgram({
+      env: { ...env, DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x' },
+      waits: 'alive',
+    });
     await logs(program, 'waiting to start');
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);
@@ -87,7 +98,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('the start of the progr
       [{ DATABASE_URL: unknown }, 'DATABASE_URL is refused by the server (database \\"unknown\\" does not exist)'],
       [{ DATABASE_URL: database.url, REDIS_URL: redis.url.replace('//', '//unknown:bad@') }, 'REDIS_URL is refused'],
     ] as const) {
-      const program = await startProgram({ env: { ...env, ...variables }, waits: false });
+      const program = await startProgram({ env: { ...env, ...variables }, waits: 'not' });
       expect([message, await program.ended]).toEqual([message, 1]);
       expect(program.output()).toContain(message);
       expect(program.output()).not.toContain('wrong-password');

@@ -33,6 +33,7 @@ describe.each(Object.entries(planted))('an %s', (kind, statement) => {
         // The program does not use SIGUSR2, so the test decides when.
         NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
       },
+      waits: 'alive',
     });
     program.signal('SIGUSR2');
     expect(await program.ended).toBe(1);

@@ -13,7 +13,7 @@ export type Supervised = Awaited<ReturnType<typeof supervised>>;
 export async function supervised(mode: 'server' | 'worker', env: Record<string, string>) {
   let output = '';
   const stopping = new AbortController();
-  const start = () => startProgram({ args: [`--mode=${mode}`], env, waits: false });
+  const start = () => startProgram({ args: [`--mode=${mode}`], env, waits: 'not' });
   let current = await start();
   const supervise = async () => {
     while (!stopping.signal.aborted) {

@@ -65,7 +65,7 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
     media: mediaStore,
     /** Does not wait until it is up: it may be killed before. */
     start: (env: Record<string, string> = {}): Promise<Program> =>
-      startProgram({ args: ['--mode=worker'], env: { ...base, ...env }, waits: false }),
+      startProgram({ args: ['--mode=worker'], env: { ...base, ...env }, waits: 'not' }),
     async find(id: string): Promise<Job> {
       const job = await jobs.find(id);
       if (job === null) throw new Error(`no job ${id}`);
