@@ -69,8 +69,11 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
     [uncoveredHashes],
   );
   await fillRollouts(pool);
+  await pool.query('alter table usage_daily disable trigger all');
   await pool.query(insertUsage, [usageDays, usageKeys, usageTypes]);
-  await pool.query(`vacuum (analyze) ${filled.join()}, api_keys, usage_daily`);
+  await pool.query(sumUsage);
+  await pool.query('alter table usage_daily enable trigger all');
+  await pool.query(`vacuum (analyze) ${filled.join()}, api_keys, usage_daily, usage_summed`);
 }
 
 /** The tables with rows by the million: they are filled without triggers. */
@@ -85,6 +88,15 @@ const insertUsage = `
   select current_date - day, lpad(to_hex(key), 8, '0'), type, '', '', 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
   from generate_series(0, $1::int - 1) as day cross join generate_series(1, $2::int) as key
     cross join unnest($3::text[]) as type`;
+const sumUsage = `
+  insert into usage_summed
+  select 'month', day, key_id, type, '', '', 0, n, n, n, n, n, n, n, n, n, n, n, n
+  from (
+    select date_trunc('month', day)::date as day, key_id, type, count(*) as n from usage_daily group by 1, 2, 3
+  ) as months
+  union all
+  select 'day', day, '', type, '', '', 0, n, n, n, n, n, n, n, n, n, n, n, n
+  from (select day, type, count(*) as n from usage_daily group by 1, 2) as days`;
 const insertKeys = `
   insert into api_keys (id, name, sha256, rights)
   select lpad(to_hex(key), 8, '0'), 'key ' || key, int4send(key), '{submit,read}'

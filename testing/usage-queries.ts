@@ -30,10 +30,15 @@ export function usageQueries(): Query[] {
   // What a key has stored is the sum of all its days. Its unfinished jobs are counted too.
   const rowsOfKey = usageDays * usageTypes.length;
   return [
-    ['usage: a year of all keys', daysOfYear * rowsOfDay, (d) => usageOf(d, { ...year, by: ['day'], keyId: null })],
+    [
+      'usage: a year of all keys',
+      daysOfYear * usageTypes.length,
+      (d) => usageOf(d, { ...year, by: ['day'], keyId: null }),
+    ],
     [
       'usage: a year by key and type',
-      daysOfYear * rowsOfDay,
+      // Eleven months and the days of two.
+      (11 + 2 * 31) * rowsOfDay,
       (d) => usageOf(d, { ...year, by: ['key', 'type'], keyId: null }),
     ],
     // Of a third of the table whole rows are read from end to end, and rightly: a month of them is found by the index.
@@ -52,7 +57,7 @@ export function usageQueries(): Query[] {
       10,
       (d) => d.transaction((client) => holdJob(client, { id: idOfRow(5) }, waits)),
     ],
-    ['usage: today', rowsOfDay, (d) => new JobStore(d).usageOfToday()],
+    ['usage: today', usageTypes.length, (d) => new JobStore(d).usageOfToday()],
     [
       'quotas: a submission',
       rowsOfKey + 500,

@@ -4,6 +4,7 @@ import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { usageOf } from '#platform/postgres/usage-store.ts';
 import { migratedDatabase, OwnConnections } from '../../testing/databases.ts';
+import { makeKey } from '../../testing/named-keys.ts';
 import { claimedJob } from './postgres-fixtures.ts';
 
 // Two transactions that change several rows each, and meet on them in opposite orders (docs/decisions/0405).
@@ -12,6 +13,7 @@ import { claimedJob } from './postgres-fixtures.ts';
 const begin = (client: Client) => client.query('begin; set constraints all immediate');
 const endJob = (client: Client, id: string | undefined) =>
   client.query(`update jobs set status = 'failed', finished_at = now() where id = $1`, [id]);
+const addDelivered = (client: Client, hash: string) => client.query('select note_delivered($1, $2)', [[hash], [5]]);
 const day = new Date().toISOString().slice(0, 10);
 
 describe.skipIf(!inject('postgres'))('transactions that change several rows', () => {
@@ -44,6 +46,9 @@ describe.skipIf(!inject('postgres'))('transactions that change several rows', ()
       seen.set(pid, client);
     }
   };
+
+  const makeOwner = (name: string) =>
+    makeKey(database, { name, rights: ['read'], profiles: null, hashPrefix: `${name}-` });
 
   const endedOf = async (keyId: string) =>
     (await usageOf(database, { from: day, to: day, by: ['day'], keyId, limit: 10 })).map(({ jobs: ended }) => ended);
@@ -79,5 +84,23 @@ describe.skipIf(!inject('postgres'))('transactions that change several rows', ()
     await Promise.all(ending);
     await Promise.all(all.map(({ client }) => client.query('commit')));
     expect(await endedOf('many')).toEqual([18]);
+  });
+
+  it('C37.21: bytes that two servers add for two keys in opposite orders are all counted', async () => {
+    const owners = await Promise.all([makeOwner('first'), makeOwner('second')]);
+    const [one, other] = [await connect(), await connect()];
+    await Promise.all([one.query('begin'), other.query('begin')]);
+    await addDelivered(one, 'first-1');
+    const waits = addDelivered(other, 'second-1');
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(async () => (await database.pool.query(waiting)).rowCount).toBe(1);
+    await addDelivered(one, 'second-2');
+    await one.query('commit');
+    await waits;
+    await addDelivered(other, 'first-2');
+    await other.query('commit');
+    const question = { from: day, to: day, by: ['day'] as const, limit: 10 };
+    for (const { id } of owners)
+      expect(await usageOf(database, { ...question, keyId: id })).toMatchObject([{ deliveredBytes: 10 }]);
   });
 });

@@ -256,6 +256,58 @@ describe.skipIf(!inject('postgres'))('usage', () => {
     expect(rows).toEqual([{ sum: 40 }]);
   });
 
+  it('C37.5: sums are those of the days, whatever is told apart, of whole months, parts of them and single days', async () => {
+    // Each second day from 10 January 2020 to 20 March 2021, with another number of jobs in each row.
+    const types = ['image:thumbnail', 'video:cover'];
+    const rows = Array.from({ length: 218 }, (_, n) => ({
+      day: new Date(Date.UTC(2020, 0, 10 + 2 * n)).toISOString().slice(0, 10),
+      key: `sum-${n % 3}`,
+      type: types[n % 2] ?? '',
+      slot: n % 17,
+      jobs: 1 + ((n * 7_919) % 1_000),
+    }));
+    const values = [rows.map((row) => row.day), rows.map(({ key }) => key), rows.map(({ type }) => type)];
+    await database.pool.query(
+      `insert into usage_daily
+       select day, key, type, '', '', slot, jobs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+       from unnest($1::date[], $2::text[], $3::text[], $4::int[], $5::int[]) as given (day, key, type, slot, jobs)`,
+      [...values, rows.map(({ slot }) => slot), rows.map((row) => row.jobs)],
+    );
+    // Changed, moved to another month, and deleted: the sums follow.
+    await database.pool.query(`update usage_daily set jobs = jobs + 3 where key_id = 'sum-1'`);
+    await database.pool.query(`update usage_daily set day = day - 40 where key_id = 'sum-2' and day >= '2021-01-01'`);
+    await database.pool.query(`delete from usage_daily where key_id = 'sum-0' and day < '2020-03-05'`);
+    const { rows: kept } = await database.pool.query<{ day: string; keyId: string; type: string; jobs: number }>(
+      `select day::text, key_id as "keyId", type, jobs::int from usage_daily where key_id like 'sum-%'`,
+    );
+    const dimensions = ['day', 'keyId', 'type'] as const;
+    for (const [from, to] of [
+      ['2020-01-01', '2020-12-31'],
+      ['2020-02-10', '2021-02-09'],
+      ['2020-05-05', '2020-05-25'],
+      ['2020-06-30', '2020-08-01'],
+      ['2020-03-02', '2020-03-02'],
+    ] as const)
+      for (const keyId of [null, 'sum-1'])
+        for (let asked = 1; asked < 8; asked += 1) {
+          const told = dimensions.filter((_, bit) => (asked & (1 << bit)) !== 0);
+          const by = told.map((name) => (name === 'keyId' ? 'key' : name));
+          const expected = new Map<string, number>();
+          for (const row of kept) {
+            if (row.day < from || row.day > to || (keyId !== null && row.keyId !== keyId)) continue;
+            const group = told.map((name) => row[name]).join(' ');
+            expected.set(group, (expected.get(group) ?? 0) + row.jobs);
+          }
+          const found = await usageOf(database, { from, to, by, keyId, limit: 1_000 });
+          // What was moved or deleted leaves a sum of nothing.
+          const sums = found
+            .filter((row) => row.jobs !== 0)
+            .map((row) => [told.map((name) => row[name]).join(' '), row.jobs] as const);
+          expect(new Map(sums), `${from} to ${to} of ${keyId} by ${by.join()}`).toEqual(expected);
+          expect(sums).toHaveLength(expected.size);
+        }
+  });
+
   it('C37.21: the role of delivery adds bytes without any right on usage', async () => {
     await database.transaction(async (client) => {
       await client.query('create role only_delivers');

@@ -18,6 +18,15 @@ const ofDays = `
       coalesce(sum(used_pod_ms), 0) as pods_jobs, coalesce(sum(used_wasted_ms), 0) as wasted_jobs from jobs
   ) as records
   where (ended, used, pods, wasted) <> (ended_jobs, used_jobs, pods_jobs, wasted_jobs)`;
+const totals = `
+  sum(jobs) as ended, sum(fetch_ms + process_ms + publish_ms) as used, sum(pod_ms + wasted_ms) as pods,
+  sum(stored_bytes + delivered_bytes) as bytes`;
+const ofSums = `
+  select span, days, summed from (
+    select span, row_to_json(counted) as summed from (select span, ${totals} from usage_summed group by span) as counted
+  ) as sums join (
+    select row_to_json(counted) as days from (select ${totals} from usage_daily) as counted
+  ) as days on (summed::jsonb - 'span') <> days::jsonb`;
 const deleted = 'select from recorded_changes where new_status is null limit 1';
 
 /** Each attempt is counted once: a job used what its attempts record, and days have the sums of the jobs. */
@@ -34,8 +43,10 @@ export async function usageOfRows(
 ): Promise<string[]> {
   const { rows: jobs } = await pool.query<{ id: string; used: string; recorded: string }>(ofJobs);
   const { rows: days } = hasDeleted ? { rows: [] } : await pool.query(ofDays);
+  const { rows: sums } = await pool.query(ofSums);
   return [
     ...jobs.map(({ id, used, recorded }) => `I39: ${id} used ${used} ms, and its attempts ${recorded} ms`),
-    ...days.map((sums) => `I39: the days of usage differ from the jobs: ${JSON.stringify(sums)}`),
+    ...days.map((each) => `I39: the days of usage differ from the jobs: ${JSON.stringify(each)}`),
+    ...sums.map((each) => `I39: the sums of usage differ from its days: ${JSON.stringify(each)}`),
   ];
 }
