@@ -11,7 +11,7 @@ import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
-import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { emptyTables, migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
 
 // What every kind of due work promises, whoever dies meanwhile. A kind is a row of this table.
 
@@ -133,8 +133,17 @@ describe.skipIf(!inject('postgres'))('due work', () => {
     await database.close();
     await created.drop();
   });
-  afterEach(() => database.pool.query('truncate jobs, webhook_events, uploads, imports, rollouts cascade'));
-  afterEach(() => database.pool.query('truncate media, media_deletions, bucket_events cascade'));
+  const ofWork = [
+    'jobs',
+    'webhook_events',
+    'uploads',
+    'imports',
+    'rollouts',
+    'media',
+    'media_deletions',
+    'bucket_events',
+  ];
+  afterEach(() => emptyTables(database.pool, ofWork));
 
   it('every kind of due work is tried below, but for the one without a claim', () => {
     expect([...Object.keys(fixtures), 'media_expiry'].toSorted()).toEqual(dueKinds.toSorted());

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, inject } from 'vitest';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
-import { createDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { createDatabase, emptyTables, migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { findProgram } from '../../testing/servers.ts';
 import { freePort } from '../../testing/free-port.ts';
 
@@ -41,7 +41,7 @@ export function describeStores(title: string, tests: (stores: Stores) => void): 
         await migrate(stores.database);
       });
       afterAll(() => close?.());
-      beforeEach(() => stores.database.pool.query('truncate jobs, content_keys, key_values cascade'));
+      beforeEach(() => emptyTables(stores.database.pool, ['jobs', 'content_keys', 'key_values']));
       tests(stores);
     });
   });
@@ -61,15 +61,14 @@ function isAvailable(kind: ServerKind): boolean {
 }
 
 interface Server {
-  /** A new database with nothing in it. */
+  /** A new database without rows, migrated or not. */
   newDatabase(): Promise<TestDatabase>;
   stop(): Promise<void>;
 }
 
 async function startServer(kind: ServerKind): Promise<Server> {
   if (kind === 'system') return await startSystemServer(systemPrograms ?? '');
-  const url = inject('postgres')?.url ?? '';
-  return { newDatabase: () => createDatabase(url, 'template0'), stop: () => Promise.resolve() };
+  return { newDatabase: migratedDatabase, stop: () => Promise.resolve() };
 }
 
 /** The folder with `postgres` and `initdb`: Debian keeps them apart from PATH. */

@@ -8,7 +8,7 @@ import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger, type Logger } from '#platform/telemetry/logger.ts';
-import { emptyDatabase } from '../../testing/databases.ts';
+import { emptyDatabase, emptyTables } from '../../testing/databases.ts';
 import { findProgram, startRedis } from '../../testing/servers.ts';
 
 /** The kinds of store a ticket queue can stand on, each as a real server of a test file's own. */
@@ -77,7 +77,10 @@ export async function startStore(kind: StoreKind): Promise<Store> {
         `select format('bullmq.%I', tablename) as name from pg_tables
          where schemaname = 'bullmq' and tablename not like '%migration%'`,
       );
-      if (rows.length > 0) await pool.query(`truncate ${rows.map(({ name }) => name).join(', ')} cascade`);
+      await emptyTables(
+        pool,
+        rows.map(({ name }) => name),
+      );
     },
     async stop() {
       await pool.end();
