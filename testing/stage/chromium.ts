@@ -2,7 +2,7 @@ import { chromium } from 'playwright-core';
 import { findProgram } from '../servers.ts';
 import type { StartedPart } from './server.ts';
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** The browser of this machine; null without one: suites then use `describe.skipIf(chromiumPath === null)`. */
 export const chromiumPath = names.map((name) => findProgram(name)).find((path) => path !== null) ?? null;
