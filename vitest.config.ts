@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './testing/longest-first.ts';
+import { useMemoryForTemporaryFiles } from './testing/memory-folder.ts';
 import { RunReport } from './testing/tiers/run-report.ts';
 
 // The tiers (CONTRIBUTING.md, "Tests"). A unit test stands beside the code and touches nothing outside the process but
@@ -23,6 +24,8 @@ const againstRealServers = {
   // As in `unit`. A test that limits what a module of its process may do starts a process of its own.
   isolate: false,
 };
+
+useMemoryForTemporaryFiles(process.env);
 
 export default defineConfig({
   test: {

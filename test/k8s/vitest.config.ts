@@ -1,8 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from '../../testing/longest-first.ts';
+import { useMemoryForTemporaryFiles } from '../../testing/memory-folder.ts';
 import { RunReport } from '../../testing/tiers/run-report.ts';
 
+useMemoryForTemporaryFiles(process.env);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const shared = {
