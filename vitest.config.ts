@@ -19,13 +19,13 @@ const againstRealServers = {
   testTimeout: 240_000,
   expect: { poll: { timeout: 60_000 } },
   hookTimeout: 480_000,
-  // Twice the cores of a small machine: files wait for leases and players a third of their time.
-  maxWorkers: 4,
+  // More than twice the cores of a small machine: files wait for leases and players half of their time.
+  maxWorkers: 5,
   // As in `unit`. A test that limits what a module of its process may do starts a process of its own.
   isolate: false,
 };
 
-useMemoryForTemporaryFiles(process.env);
+useMemoryForTemporaryFiles();
 
 export default defineConfig({
   test: {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, mkdirSync, statfsSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '#platform/commands/is-alive.ts';
 
@@ -11,16 +11,14 @@ const neededBytes = 6 * gib;
 /**
  * Gives a run of tests a folder for temporary files that is in memory, where there is enough of it: hundreds of
  * databases and buckets are made and removed, and on a disk that takes half of the processor time. The folder goes when
- * the process ends; what killed runs left goes at the next start.
- *
- * @param env gets `TMPDIR`, unless it names one already
+ * the process ends; what killed runs left goes at the next start. A `TMPDIR` of the caller's stays.
  */
-export function useMemoryForTemporaryFiles(env: NodeJS.ProcessEnv): void {
-  if (env['TMPDIR'] !== undefined || !isRoomy()) return;
+export function useMemoryForTemporaryFiles(): void {
+  if (process.env['TMPDIR'] !== undefined || !isRoomy()) return;
   removeThoseOfEndedRuns();
   const folder = join(memory, `${prefix}${process.pid}`);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
-  env['TMPDIR'] = folder;
+  process.env['TMPDIR'] = folder;
   process.once('exit', () => remove(folder));
 }
 
@@ -38,10 +36,8 @@ function isRoomy(): boolean {
 }
 
 function removeThoseOfEndedRuns(): void {
-  for (const name of readdirSync(memory)) {
-    const [, pid] = /^reelwright-tests-(\d+)$/.exec(name) ?? [];
-    if (pid !== undefined && !isAlive(Number(pid))) remove(join(memory, name));
-  }
+  for (const name of readdirSync(memory))
+    if (name.startsWith(prefix) && !isAlive(Number(name.slice(prefix.length)))) remove(join(memory, name));
 }
 
 function remove(folder: string): void {

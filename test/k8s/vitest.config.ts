@@ -4,7 +4,7 @@ import { LongestFirst } from '../../testing/longest-first.ts';
 import { useMemoryForTemporaryFiles } from '../../testing/memory-folder.ts';
 import { RunReport } from '../../testing/tiers/run-report.ts';
 
-useMemoryForTemporaryFiles(process.env);
+useMemoryForTemporaryFiles();
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const shared = {
