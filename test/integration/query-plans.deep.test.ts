@@ -68,7 +68,9 @@ withPostgres.each(backlogs)('plans of queries, $unfinished jobs unfinished', { t
 
   /** One that comes while a snapshot is held somewhere marks no page. */
   async function vacuum(): Promise<boolean> {
-    await database.pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts, rollout_items, usage_daily, usage_summed');
+    await database.pool.query(
+      'vacuum (analyze) jobs, webhook_events, webhook_attempts, rollout_items, usage_daily, usage_summed',
+    );
     const marked = `select bool_and(relallvisible > 0) as are from pg_class where relname in ('jobs', 'webhook_events')`;
     const { rows: found } = await database.pool.query<{ are: boolean }>(marked);
     return found[0]?.are === true;
