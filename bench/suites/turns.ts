@@ -4,7 +4,7 @@ import { missingForCluster, runOnCluster } from '../support/on-cluster.ts';
 
 // Fair turns on a cluster with real nodes: a key submits 2,000 images (BENCH_TURNS_IMAGES) and five long videos, another key
 // 20 images a minute later. Beside it the 20 images alone, and all jobs under one key: first come, first served. A run is
-// measured for at most five minutes (bench/load/turns-on-cluster.ts).
+// measured for at most three minutes (bench/load/turns-on-cluster.ts).
 
 const program = 'bench/load/turns-on-cluster.ts';
 
