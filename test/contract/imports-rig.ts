@@ -132,7 +132,8 @@ export const cutAt =
   (api: ImportApi, { at, ...file }: { readonly bytes: Buffer; readonly etag: string; readonly at: number }): Answer =>
   (request, response) => {
     sendFile(request, response, { ...file, holdAt: at });
-    const select = 'select stored_bytes::float8 as bytes from imports where url = $1';
+    // An earlier server of the file may have had the same port.
+    const select = 'select stored_bytes::float8 as bytes from imports where url = $1 order by created_at desc limit 1';
     const url = `http://${request.headers.host}${request.url}`;
     const wholeParts = Math.floor(at / partBytes) * partBytes;
     void until(
