@@ -60,6 +60,8 @@ export default defineConfig({
           ...againstRealServers,
           name: 'deep',
           include: [deepTests],
+          // Most keep both cores busy, and catch processes in the middle of their work.
+          maxWorkers: 4,
           // Limits are for what hangs: the longest takes a tenth of this on a quiet machine.
           testTimeout: 600_000,
           hookTimeout: 600_000,
