@@ -2,24 +2,7 @@
 -- with its keys (`day` is the first of the month), and by day for all keys together (`key_id` is '').
 create table usage_summed (
   span text not null check (span in ('month', 'day')),
-  day date not null,
-  key_id text not null,
-  type text not null,
-  profile text not null,
-  codec text not null,
-  slot smallint not null,
-  jobs bigint not null,
-  source_bytes bigint not null,
-  source_ms bigint not null,
-  output_bytes bigint not null,
-  output_ms bigint not null,
-  fetch_ms bigint not null,
-  process_ms bigint not null,
-  publish_ms bigint not null,
-  pod_ms bigint not null,
-  wasted_ms bigint not null,
-  stored_bytes bigint not null,
-  delivered_bytes bigint not null,
+  like usage_daily,
   primary key (span, day, key_id, type, profile, codec, slot)
 ) with (fillfactor = 50);
 
