@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { inject, type TestContext, vi } from 'vitest';
 import type { TicketLock } from '#platform/queue/bull-ticket-reader.ts';
-import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
+import { migrateTicketQueue, openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
@@ -64,10 +64,7 @@ export async function startStore(kind: StoreKind): Promise<Store> {
     };
   }
   const database = await emptyDatabase();
-  // The tables are made at the first opening.
-  const first = openQueue(kind, database.url);
-  await answering(first);
-  await first.close();
+  await migrateTicketQueue(database.url);
   const pool = new Pool({ connectionString: database.url, max: 1 });
   pool.on('error', () => {});
   return {
