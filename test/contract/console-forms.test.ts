@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Page, Route } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
@@ -10,7 +11,8 @@ import { chromiumPath, openLastingPage } from '../../testing/browser.ts';
 import { dropFile, enterConsole, faultsOf, goTo } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 
-// What a person types into the forms of the console stays, and what is wrong with it stands at its field.
+// What a person types into the forms of the console stays, what is wrong with it stands at its field, and only the last
+// answer is shown.
 
 const imageKey = 'images/ab/photo/0123456789abcdef/large.png';
 let api: ApiUnderTest;
@@ -18,6 +20,21 @@ let uploads: UploadBucket;
 let page: Page;
 let folder: string;
 let png: Buffer;
+
+/** Holds the next request to a path. @returns resolves when it is asked; lets it go on */
+async function hold(path: string) {
+  const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = async (route: Route) => {
+    asked.resolve();
+    await held.promise;
+    // What the page gave up goes nowhere.
+    await route.continue().catch(() => undefined);
+  };
+  await page.route(({ pathname }) => pathname === path, holding, { times: 1 });
+  return { asked: asked.promise, letGo: () => held.resolve() };
+}
+
+const isOfWholeImage = (url: string) => url.includes('/thumb/') && !url.includes('w=');
 
 describe.skipIf(chromiumPath === null)('the forms of the console', () => {
   beforeAll(async () => {
@@ -74,5 +91,36 @@ describe.skipIf(chromiumPath === null)('the forms of the console', () => {
       window.dispatchEvent(new DragEvent('dragover', { dataTransfer, bubbles: true, cancelable: true }));
     }`;
     await expect.poll(() => page.evaluate(takesText)).toBe(true);
+  });
+
+  it('C31.31: a later answer to the first size that was asked for does not replace the image of the last one', async () => {
+    const { asked, letGo } = await hold('/api/console/links');
+    await goTo(page, `#/images?key=${imageKey}`);
+    await asked;
+    await page.fill('input[name=w]', '16');
+    await page.keyboard.press('Enter');
+    const shown = page.locator('.view');
+    await expect.poll(() => shown.innerText()).toContain('16 × 12');
+    const first = page.waitForEvent('requestfinished', (request) => isOfWholeImage(request.url()));
+    letGo();
+    await first;
+    await sleep(500);
+    expect(await shown.innerText()).toContain('16 × 12');
+  });
+
+  it('C32.20: the plan of what was in the form before is not shown', async () => {
+    const { asked, letGo } = await hold('/api/rollouts/plan');
+    await goTo(page, '#/rollouts/new');
+    await page.fill('[name=to_profile]', 'default');
+    await page.click('text=Show the plan');
+    await asked;
+    await page.fill('[name=hash_prefix]', 'lectures-');
+    letGo();
+    const button = page.locator('.view button[type=submit]');
+    await expect.poll(() => button.isEnabled()).toBe(true);
+    expect(await button.innerText()).toBe('Show the plan');
+    expect(await page.locator('.fault:visible').count()).toBe(0);
+    await button.click();
+    await expect.poll(() => button.innerText()).toBe('Start the rollout');
   });
 });

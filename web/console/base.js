@@ -22,6 +22,22 @@ export function useStopping() {
 }
 
 /**
+ * For questions of which only the answer to the last one is to be shown. Each call aborts the signal that the call
+ * before returned; the last one aborts when the component is removed.
+ *
+ * @returns {() => AbortSignal}
+ */
+export function useLatest() {
+  const latest = useRef(new AbortController());
+  useEffect(() => () => latest.current.abort(), []);
+  return () => {
+    latest.current.abort();
+    latest.current = new AbortController();
+    return latest.current.signal;
+  };
+}
+
+/**
  * Reads at once, again when an input changes, and every `everyMs` while the page is in view; 0 for never. What was read
  * stays while the server does not answer.
  *

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { root, signLinks } from './api.js';
-import { html } from './base.js';
+import { html, useLatest } from './base.js';
 import { useForm } from './form.js';
 import { bytesText } from './format.js';
 import { canSign } from './links.js';
@@ -44,8 +44,10 @@ function Playground({ first }) {
   const key = ['key', 'Key', '/images/0/key', 'Choose an image of a media: a result of a job.', input];
   const form = useForm([key, ...measures]);
   const [result, setResult] = useState(/** @type {VNode | null} */ (null));
+  const begin = useLatest();
   const show = async () => {
     if (!form.isComplete()) return;
+    const signal = begin();
     const given = measures.flatMap(([name, , , , attributes]) => {
       const text = form.text(name);
       return text === '' ? [] : [[name, attributes?.['type'] === 'number' ? Number(text) : text]];
@@ -54,8 +56,10 @@ function Playground({ first }) {
       /** @type {ImageRequest} */
       const request = { key: form.text('key'), ...Object.fromEntries(given) };
       const { images } = await signLinks({ images: [request] });
-      setResult(images[0] === undefined ? null : await resultOf(images[0]));
+      const answer = images[0] === undefined ? null : await resultOf(images[0]);
+      if (!signal.aborted) setResult(answer);
     } catch (problem) {
+      if (signal.aborted) return;
       setResult(null);
       form.refuse(problem);
     }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ask, findProfiles } from './api.js';
-import { html, useLoaded } from './base.js';
+import { html, useLatest, useLoaded } from './base.js';
 import { announce } from './dialogs.js';
 import { useForm } from './form.js';
 import { card } from './parts.js';
@@ -47,21 +47,28 @@ export function RolloutForm({ navigate, query }) {
   const [isWithCanary, setWithCanary] = useState(true);
   const [plan, setPlan] = useState(/** @type {RolloutPlan | null} */ (null));
   const { data: known } = useLoaded(findProfiles, []);
+  const begin = useLatest();
+  const forgetPlan = () => {
+    begin();
+    setPlan(null);
+  };
   // What was planned is what is started: a change of the form asks for another plan.
   const send = async () => {
     if (!form.isComplete()) return;
     setSending(true);
+    const signal = begin();
     const body = bodyOf(form, isWithCanary);
     try {
       if (plan === null) {
-        setPlan(await ask((http) => http.POST('/api/rollouts/plan', { body })));
+        const planned = await ask((http) => http.POST('/api/rollouts/plan', { body, signal }));
+        if (!signal.aborted) setPlan(planned);
         return;
       }
       const { rollout_id: id } = await ask((http) => http.POST('/api/rollouts', { body }));
       announce('The rollout has begun.');
       navigate(`/rollouts/${id}`);
     } catch (problem) {
-      form.refuse(problem);
+      if (plan !== null || !signal.aborted) form.refuse(problem);
     } finally {
       setSending(false);
     }
@@ -79,7 +86,7 @@ export function RolloutForm({ navigate, query }) {
       'Rollout',
       {},
       html`<form ref=${form.form} class="form" novalidate onSubmit=${onSubmit}
-        onInput=${() => setPlan(null)}>
+        onInput=${forgetPlan}>
         ${planFields.map((field) => form.field(field))}
         <datalist id="profile-names">
           ${known?.profiles.map(({ name }) => html`<option value=${name}></option>`)}

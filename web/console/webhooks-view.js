@@ -1,7 +1,7 @@
 import { h } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask, byId, has } from './api.js';
-import { html, useStopping } from './base.js';
+import { html, useLatest } from './base.js';
 import { Bulk, choiceBox, useSelection } from './bulk.js';
 import { useFeed } from './feed.js';
 import { pathWith, useForm, withTexts } from './form.js';
@@ -135,11 +135,10 @@ function rowOf({ job_id: id, hash, url, failed_at: at, attempts, status_code: st
 const fields = [['url', 'Address', '/url', '', { placeholder: 'https://example.com/hooks/media', type: 'url' }]];
 
 function TestCard() {
-  const signal = useStopping();
+  const begin = useLatest();
   const form = useForm(fields);
   const [test, setTest] = useState(/** @type {Schemas['CallbackTest'] | null} */ (null));
-  const send = async () => {
-    if (!form.isComplete()) return;
+  const send = async (/** @type {AbortSignal} */ signal) => {
     setTest(null);
     let latest = await ask((http) => http.POST('/api/callbacks/test', { body: { url: form.text('url') } }));
     while (latest.status === 'pending' && !signal.aborted) {
@@ -148,11 +147,13 @@ function TestCard() {
       const { event_id: id } = latest;
       latest = await ask((http) => http.GET('/api/callbacks/test/{id}', { ...byId(id), signal }));
     }
-    setTest(latest);
+    if (!signal.aborted) setTest(latest);
   };
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    void send().catch((problem) => !signal.aborted && form.refuse(problem));
+    if (!form.isComplete()) return;
+    const signal = begin();
+    void send(signal).catch((problem) => !signal.aborted && form.refuse(problem));
   };
   return card(
     'Try a receiver',
