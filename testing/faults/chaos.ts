@@ -15,7 +15,7 @@ import { addSources } from './sources.ts';
 import { openWorld, type World } from './world.ts';
 
 // Jobs of all types, and a fault every few seconds. A seed decides which fault, of what, for how long, and the pause
-// after it. When the faults have stopped, every job must end within a minute, and then the checker looks.
+// after it. When the faults have stopped, every job must come to its end, and then the checker looks.
 
 interface Scene {
   readonly world: World;

@@ -53,8 +53,10 @@ export interface Facts {
 /** The prefix of objects that are submitted when the bucket announces them. */
 export const announcedPrefix = 'announced/';
 
-/** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
+/** How long a caller goes on repeating a request, and all that is open may stand still. */
 const patienceMs = 60_000;
+/** By when work that goes on without an end must have ended. */
+const settledWithinMs = 10 * patienceMs;
 
 /**
  * The servers and folders that the service stands on. The checker reads them without the faults that the service meets.
@@ -203,11 +205,18 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
       return answer.body.job_id;
     },
     status: async (id: string) => (await insist('GET', `/api/jobs/${id}`)).body.status,
-    /** Waits until every job has ended, and every webhook was sent or given up. */
-    async settle(withinMs = patienceMs): Promise<void> {
+    /** Waits until every job has ended, and every webhook was sent or given up, for as long as they come nearer. */
+    async settle(withinMs = settledWithinMs): Promise<void> {
+      let [last, movedAt] = ['', 0];
       await until(
         () => openRows(database),
-        ({ jobs, events }) => jobs.length === 0 && events === 0,
+        (open) => {
+          if (open.jobs.length === 0 && open.events === 0) return true;
+          const now = JSON.stringify(open);
+          if (now !== last) [last, movedAt] = [now, Date.now()];
+          if (Date.now() - movedAt > patienceMs) throw new Error(`nothing moved for ${patienceMs} ms: ${now}`);
+          return false;
+        },
         withinMs,
       );
     },
@@ -244,7 +253,8 @@ interface Submission {
 
 async function openRows(database: ReturnType<typeof openDatabase>) {
   const jobs = await database.pool.query<{ id: string; status: string }>(
-    `select id, type, status, attempt, phase, waiting_reason from jobs where status in ('queued', 'processing')`,
+    `select id, type, status, attempt, phase, progress, waiting_reason from jobs
+     where status in ('queued', 'processing') order by id`,
   );
   const events = await database.pool.query<{ count: number }>(
     `select (select count(*) from jobs where callback_status = 'pending')::int
