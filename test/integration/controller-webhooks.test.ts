@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
@@ -180,14 +181,17 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
 
   it('C21.17: a receiver gets at most four requests at once, and all of them in the end', async () => {
     let [open, most, answered] = [0, 0, 0];
-    const slow = createServer((request, response) => {
-      most = Math.max(most, ++open);
+    // A receiver that answered two keeps the others until four are there, however slowly they are sent.
+    const four = Promise.withResolvers<void>();
+    const slow = createServer(async (request, response) => {
       request.resume();
-      setTimeout(() => {
-        open--;
-        answered++;
-        response.end();
-      }, 20);
+      most = Math.max(most, ++open);
+      if (open === 4) four.resolve();
+      if (answered >= 2) await four.promise;
+      await sleep(20);
+      open--;
+      answered++;
+      response.end();
     }).listen(0, '127.0.0.1');
     await once(slow, 'listening');
     const slowUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`;
