@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -183,8 +183,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     let [open, most, answered] = [0, 0, 0];
     // A receiver that answered two keeps the others until four are there, however slowly they are sent.
     const four = Promise.withResolvers<void>();
-    const slow = createServer(async (request, response) => {
-      request.resume();
+    const answer = async (response: ServerResponse) => {
       most = Math.max(most, ++open);
       if (open === 4) four.resolve();
       if (answered >= 2) await four.promise;
@@ -192,6 +191,10 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
       open--;
       answered++;
       response.end();
+    };
+    const slow = createServer((request, response) => {
+      request.resume();
+      void answer(response);
     }).listen(0, '127.0.0.1');
     await once(slow, 'listening');
     const slowUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`;
