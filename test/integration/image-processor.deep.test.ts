@@ -86,7 +86,7 @@ it('C20.14: images that would wait for too long are refused at once, the one of 
 
 it('the sources of images are read in their turn, and one that cannot be read fails its image alone', async () => {
   const { source, work } = await timedImage();
-  const images = open({});
+  const images = open({ waitMsMax: 600_000 });
   let read = 0;
   let made = 0;
   let ahead = 0;
@@ -108,7 +108,7 @@ it('the sources of images are read in their turn, and one that cannot be read fa
   expect(outcomes.map(String).toSorted()).toEqual(['Error: cut off', ...Array.from({ length: 39 }, () => 'true')]);
   // As many as are made at once, and as many again, since several may end before the test notices.
   expect(ahead).toBeLessThanOrEqual(2 * (availableParallelism() + 1));
-}, 60_000);
+}, 600_000);
 
 /** The process id of the image process that this process has started. */
 async function imageProcessId(): Promise<string> {
