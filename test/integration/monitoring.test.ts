@@ -209,9 +209,10 @@ describe.skipIf(!inject('postgres'))('the monitoring of the chart', () => {
     const healthy = sampled(await scrape())
       .set(leader, 1)
       .set(podProblem, 0);
-    // A reading that was too slow on a busy machine is no fault that the test makes.
+    // One reading that was too slow on a busy machine is no fault that the test makes.
     for (const [name, value] of start)
-      if (name.startsWith('svc_queue_metrics_sync_failures_total')) healthy.set(name, value);
+      if (name.startsWith('svc_queue_metrics_sync_failures_total') && healthy.get(name) === value + 1)
+        healthy.set(name, value);
     await failJobs(rig);
     for (let index = 0; index < 9; index += 1) metrics.encodeSpeed.observe(0.05);
     await breakServer(api, () => fallBehind(rig, api, metrics));

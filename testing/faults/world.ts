@@ -53,9 +53,9 @@ export interface Facts {
 /** The prefix of objects that are submitted when the bucket announces them. */
 export const announcedPrefix = 'announced/';
 
-/** How long a caller goes on repeating a request, and all that is open may stand still. */
+/** How long a caller goes on repeating a request, and how long the open jobs and webhooks may stay as they are. */
 const patienceMs = 60_000;
-/** By when work that goes on without an end must have ended. */
+/** By then all must have ended, also where something changes all the time. */
 const settledWithinMs = 10 * patienceMs;
 
 /**
@@ -205,7 +205,10 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
       return answer.body.job_id;
     },
     status: async (id: string) => (await insist('GET', `/api/jobs/${id}`)).body.status,
-    /** Waits until every job has ended, and every webhook was sent or given up, for as long as they come nearer. */
+    /**
+     * Waits until every job has ended, and every webhook was sent or given up. Throws where none of them changes for
+     * `patienceMs`, or not all have ended within `withinMs`.
+     */
     async settle(withinMs = settledWithinMs): Promise<void> {
       let [last, movedAt] = ['', 0];
       await until(
