@@ -95,14 +95,17 @@ describe.skipIf(chromiumPath === null)('the session of the console', () => {
     expect(await other.page.locator('#tabs [data-tab=keys]').isVisible()).toBe(false);
   });
 
-  it('C35.22: a page whose key is revoked says that the session has ended, also after a reload', async () => {
+  it('C35.22: a page whose key is revoked says that the session has ended, whether it was open or is opened again', async () => {
     const { page } = await openPage();
-    await api.d.database.pool.query(`delete from api_keys where name = 'short'`);
-    const { id, text } = await makeKey(api.d.database, { name: 'short', rights: ['read'] });
-    await enterConsole(page, { url: console(), key: text });
-    await api.call(`/api/keys/${id}`, { method: 'DELETE' });
-    await page.reload();
-    await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('The session has ended.');
+    for (const away of [false, true]) {
+      await api.d.database.pool.query(`delete from api_keys where name = 'short'`);
+      const { id, text } = await makeKey(api.d.database, { name: 'short', rights: ['read'] });
+      await enterConsole(page, { url: console(), key: text });
+      if (away) await page.goto('about:blank');
+      await api.call(`/api/keys/${id}`, { method: 'DELETE' });
+      if (away) await page.goto(console());
+      await expect.poll(() => page.locator('#sign-in-fault').innerText()).toBe('The session has ended.');
+    }
   });
 
   it('C35.22: a form and a script of another page, even of one on the same host, change nothing', async () => {

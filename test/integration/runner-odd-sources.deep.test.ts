@@ -17,8 +17,6 @@ const audioBegins = async (path: string) => {
   return Number(/lavfi\.silence_end=([\d.]+)/.exec(heard)?.[1]);
 };
 
-describe('odd video', () => {});
-
 describe('odd times', () => {
   it.each([
     ['ts', `${x264} -c:a aac`],
