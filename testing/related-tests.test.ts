@@ -36,9 +36,12 @@ it('what tests start or read by its path leads to them, and tests named as a fil
   expect(nearestTests(root, ['delivery/routes/stream.ts']).real[0]).toMatch(/\/delivery/);
 });
 
-it('a change adds the nearest tests of the deep tier to a slice, at most five minutes of them', () => {
-  const changed = ['platform/postgres/job-row.ts', 'test/faults/writes.deep.test.ts', 'runner/main.ts'];
+it('a change adds tests of the deep tier to a slice: those that changed, then the nearest, at most five minutes of them', () => {
+  const test = 'test/faults/chaos.deep.test.ts';
+  // By names alone, those of the corpora are nearer.
+  const changed = ['testing/runner.ts', 'runner/corpus-odd.ts', 'runner/corpus-formats.ts', test];
   const files = deepTestsReaching(root, changed);
+  expect(files[0]).toBe(test);
   expect(files.length).toBeGreaterThan(1);
   expect(files.filter((file) => !file.endsWith('.deep.test.ts'))).toEqual([]);
   expect(files.reduce((sum, file) => sum + durationOf(file), 0)).toBeLessThanOrEqual(300);

@@ -51,7 +51,10 @@ export function nearestTests(
   };
 }
 
-/** The nearest files of the deep tier that reach one of the files by imports, as many as fit into three minutes. */
+/**
+ * The files of the deep tier that changed, then the nearest that reach a changed file by imports: as many as fit into
+ * three minutes.
+ */
 export function deepTestsReaching(root: string, files: readonly string[]): string[] {
   const changed = files.map((file) => normalize(file));
   return withinSeconds(testsByDistance(changed, readSources(root)).filter(isDeep), [], deepSecMax);
@@ -88,9 +91,11 @@ function git(root: string, ...args: string[]): string {
 function testsByDistance(changed: readonly string[], sources: readonly SourceFile[]): string[] {
   const distances = distancesTo(changed, importGraph(sources));
   const words = new Set(changed.flatMap(wordsOf));
-  // A test that is named as what it tests is nearer than its imports say.
+  // A test that changed is the nearest; one that is named as what it tests is nearer than its imports say.
   const farness = (test: string) =>
-    (distances.get(test) ?? 0) - 2 * wordsOf(test).filter((word) => words.has(word)).length;
+    changed.includes(test)
+      ? Number.MIN_SAFE_INTEGER
+      : (distances.get(test) ?? 0) - 2 * wordsOf(test).filter((word) => words.has(word)).length;
   return [...distances.keys()].filter(isTest).toSorted((one, other) => farness(one) - farness(other));
 }
 
