@@ -5,7 +5,8 @@ import { failedChecks, type ReadinessOptions } from './readiness.ts';
 
 /** A kubelet has one connection at a time. */
 const connectionsMax = 64;
-const timeouts = { headersTimeout: 2_000, requestTimeout: 2_000, connectionsCheckingInterval: 500 };
+/** Longer than a kubelet waits: what arrived while the process stood still is answered, not refused as late. */
+const timeouts = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 
 interface ProbeListenerOptions extends ReadinessOptions {
   readonly config: { readonly host: string; readonly probePort: number };
