@@ -76,7 +76,10 @@ describe('the CRF that trials settle', () => {
   it.each([
     ['lies between the two trials around the target', 80, [trial(20, 95), trial(24, 90), trial(34, 60)], 29, 80],
     ['goes by a usual slope from one trial', 90, [trial(23, 80)], 17.2, 90],
-    ['lies beyond trials that just miss the target', 90, [trial(20, 90.2), trial(26, 80)], 20.2, 90],
+    ['is that of a trial that meets the target', 90, [trial(20, 90.2), trial(26, 80)], 20, 90.2],
+    // Grain by an encoder that rounds its quantizer: a CRF of 16.8 came to 87.8.
+    ['is that of a trial beside a step', 86, [trial(23, 74.93), trial(18.1, 84.49), trial(17.1, 85.6)], 17.1, 85.6],
+    ['is that of the trial that meets it best', 90, [trial(19, 90.3), trial(20, 89.9), trial(26, 80)], 20, 89.9],
     ['is the highest of those that meet it alike', 90, [trial(20, 90), trial(24, 90), trial(28, 80)], 24, 90],
     ['has the score of its trial, even where a lower CRF scored less', 93, [trial(20, 80), trial(24, 85)], 24, 85],
   ])('the CRF %s', (_, target, trials, crf, score) => {

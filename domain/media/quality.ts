@@ -84,18 +84,28 @@ const trialsMax = 3;
 export function nextCrf({ codec, target, trials }: Search, startCrf: number): number | null {
   const last = trials.at(-1);
   if (last === undefined) return inRange(startCrf, codec);
-  const wanted = lossOf(target.measure, target.score);
-  const isMet = trials.some(({ score }) => Math.abs(lossOf(target.measure, score) - wanted) <= lossTolerance);
-  if (isMet || trials.length >= trialsMax) return null;
-  const crf = inRange(crfAt(wanted, linesOf(target.measure, trials)), codec);
+  if (trialOnTarget(target, trials) !== undefined || trials.length >= trialsMax) return null;
+  const { measure, score } = target;
+  const crf = inRange(crfAt(lossOf(measure, score), linesOf(measure, trials)), codec);
   return trials.some((trial) => Math.abs(trial.crf - crf) < crfRanges[codec].step) ? null : crf;
 }
 
+/** The trial that meets the target best; of equal ones that of the highest CRF. */
+function trialOnTarget({ measure, score }: QualityTarget, trials: readonly Trial[]): Trial | undefined {
+  const missOf = (trial: Trial) => Math.abs(lossOf(measure, trial.score) - lossOf(measure, score));
+  const [nearest] = trials.toSorted((one, other) => missOf(one) - missOf(other) || other.crf - one.crf);
+  return nearest !== undefined && missOf(nearest) <= lossTolerance ? nearest : undefined;
+}
+
 /**
- * The CRF of a rung, interpolated from its trials, and its score. Where the bit rate cap keeps every trial below the
- * target: the highest CRF that scores no worse than the others.
+ * The CRF of a rung and its score: those of a trial that meets the target, since an encoder that rounds its quantizer
+ * has steps between CRFs; else interpolated. Where the bit rate cap keeps every trial below the target: the highest CRF
+ * that scores no worse than the others.
  */
-export function settledQuality({ codec, target: { measure, score }, trials }: Search): RungQuality {
+export function settledQuality({ codec, target, trials }: Search): RungQuality {
+  const { measure, score } = target;
+  const onTarget = trialOnTarget(target, trials);
+  if (onTarget !== undefined) return qualityOfTrial(measure, onTarget);
   const wanted = lossOf(measure, score);
   const points = linesOf(measure, trials);
   const [best] = points;
