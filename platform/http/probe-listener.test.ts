@@ -33,5 +33,5 @@ it('a probe that came while the process stood still is answered', async () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
   expect(await answered).toBe('HTTP/1.1 200 OK');
   for (const socket of [early, late]) socket.destroy();
-  await listener.stop();
+  await listener.stop(new AbortController().signal);
 });

@@ -38,7 +38,8 @@ export async function prepareService(): Promise<ServiceUnderTest> {
     folder,
     close: async () => {
       await database?.drop();
-      await rm(dir, { recursive: true, force: true });
+      // A runner that was just killed may still write.
+      await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
     },
   };
 }

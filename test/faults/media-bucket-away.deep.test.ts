@@ -42,8 +42,8 @@ describe.skipIf(s3 === null).concurrent('a media bucket that is away for half a 
       expect(new Set(outage.probes)).toEqual(new Set([503]));
       expect(outage.readyAfterMs).toBeLessThan(10_000);
       expect(outage.servedAfterMs).toBeLessThan(10_000);
-      // A player asks again after at most eight seconds.
-      expect(figures.lastResumedMs).toBeLessThan(15_000);
+      // A player asks again after at most eight seconds, and waits for ten; a busy machine adds to it.
+      expect(figures.lastResumedMs).toBeLessThan(25_000);
       // An object is requested once, however many wait for it.
       expect(outage.requestsOfReturn).toBeLessThan(viewerCount);
       expect(figures.gaveUp).toBe(0);

@@ -61,7 +61,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       await page.unroute(later);
       await tryAgain(page);
       await waitForTime(page, stopped + 1);
-      expect(await messageOf(page)).toBe('');
+      await expect.poll(() => messageOf(page)).toBe('');
       await expect.poll(() => choices(page)).toEqual(expected);
       await expect.poll(async () => (await stateOf(page)).height).toBe(90);
     });
@@ -74,7 +74,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       await page.unroute(later);
       await page.context().setOffline(false);
       await waitForTime(page, stopped + 1);
-      expect(await messageOf(page)).toBe('');
+      await expect.poll(() => messageOf(page)).toBe('');
     });
 
     it('a stream whose first part cannot be loaded says so, and begins when it can', async () => {
@@ -84,7 +84,7 @@ describe.skipIf(chromiumPath === null || !inject('postgres'))(
       await page.unroute(every);
       await tryAgain(page);
       await waitForTime(page, 0.1);
-      expect(await messageOf(page)).toBe('');
+      await expect.poll(() => messageOf(page)).toBe('');
     });
 
     it('C38.19: on a slow line the page says how much arrives of what is needed', async () => {

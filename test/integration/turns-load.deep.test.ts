@@ -19,6 +19,14 @@ const imageMs = 400;
 const [briefType, longType] = ['video:cover', 'video:preview'] as const;
 const flood = Number(process.env['TURNS_FLOOD'] ?? 240);
 
+interface Run {
+  readonly p95Ms: number;
+  readonly totalMs: number;
+}
+
+/** The least of two runs is what the way itself takes: other work on the machine only adds to it. */
+const leastOf = (runs: readonly Run[], figure: keyof Run) => Math.min(...runs.map((run) => run[figure]));
+
 /** An executor whose jobs take `imageMs`, those of videos as long as the test. */
 function playedExecutor({ jobs }: Rig, isFair: boolean): Executor {
   const freed = new EventEmitter();
@@ -93,7 +101,7 @@ describe.skipIf(!inject('redis'))('a flood of a key, and twenty images of anothe
   };
 
   /** What the other key waits, alone or beside the flood, and how long all images take. */
-  async function run(name: string, { isFair, isAlone }: { isFair: boolean; isAlone: boolean }) {
+  async function run(name: string, { isFair, isAlone }: { isFair: boolean; isAlone: boolean }): Promise<Run> {
     const [many, few] = [`${name}-many`, `${name}-few`];
     const admission = admissionComponent('default', {
       jobs: rig.jobs,
@@ -119,11 +127,15 @@ describe.skipIf(!inject('redis'))('a flood of a key, and twenty images of anothe
     { timeout: 900_000 },
     async () => {
       const alone = await run('alone', { isFair: true, isAlone: true });
-      const inOrder = await run('in-order', { isFair: false, isAlone: false });
-      const inTurns = await run('in-turns', { isFair: true, isAlone: false });
-      expect(inTurns.p95Ms, JSON.stringify({ alone, inOrder, inTurns })).toBeLessThanOrEqual(2 * alone.p95Ms);
-      expect(inOrder.p95Ms, 'without turns they wait for the flood').toBeGreaterThan(4 * alone.p95Ms);
-      expect(inOrder.totalMs / inTurns.totalMs).toBeGreaterThan(0.95);
+      const [inOrder, inTurns]: [Run[], Run[]] = [[], []];
+      for (const round of [1, 2]) {
+        inOrder.push(await run(`in-order-${round}`, { isFair: false, isAlone: false }));
+        inTurns.push(await run(`in-turns-${round}`, { isFair: true, isAlone: false }));
+      }
+      const seen = JSON.stringify({ alone, inOrder, inTurns });
+      expect(leastOf(inTurns, 'p95Ms'), seen).toBeLessThanOrEqual(2 * alone.p95Ms);
+      expect(leastOf(inOrder, 'p95Ms'), 'without turns they wait for the flood').toBeGreaterThan(4 * alone.p95Ms);
+      expect(leastOf(inOrder, 'totalMs') / leastOf(inTurns, 'totalMs'), seen).toBeGreaterThan(0.95);
     },
   );
 });
