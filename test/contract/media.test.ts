@@ -479,7 +479,9 @@ describe('deletion', () => {
     }
     const tables = ['jobs', 'content_keys', 'media', 'media_deletions'];
     const all = async () => {
-      const rows = tables.map((table) => query(`select to_jsonb(${table}) from ${table} where hash = $1`, [other]));
+      const rows = tables.map((table) =>
+        query(`select to_jsonb(${table}) from ${table} where hash = $1 order by 1`, [other]),
+      );
       const files = api.call(`/api/media/${other}/files`);
       return { rows: (await Promise.all(rows)).map((each) => each.rows), files: (await files).json };
     };

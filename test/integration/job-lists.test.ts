@@ -103,10 +103,8 @@ describe('lists of jobs', () => {
   });
 
   it('C13.14, C13.15: lists that take long leave submissions and readiness alone, and further lists are refused', async () => {
-    const heavy = Array.from({ length: 10 }, () =>
-      api.d.listDatabase.pool.query('select pg_sleep(2.5)').catch(() => {}),
-    );
-    const startedAt = performance.now();
+    const { pool } = api.d.listDatabase;
+    const held = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
     // Whatever is read by the connections of lists.
     const paths = ['/api/jobs', '/api/media', '/api/pools', `/api/jobs/${randomUUID()}/timeline`];
     const lists = Array.from({ length: 32 }, (_, n) => api.call(paths[n % paths.length] ?? ''));
@@ -117,10 +115,9 @@ describe('lists of jobs', () => {
     const read = await api.call(`/api/jobs/${submitted.json.job_id}`);
     const cancelled = await api.call(`/api/jobs/${submitted.json.job_id}/cancel`, { method: 'POST' });
     expect([submitted.status, ready.status, read.status, cancelled.status]).toEqual([202, 200, 200, 200]);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     for (const refused of await Promise.all(lists))
       expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'busy', '1']);
-    await Promise.all(heavy);
+    for (const client of held) client.release();
     expect((await api.call('/api/jobs?limit=1')).status).toBe(200);
   });
 });
