@@ -11,7 +11,10 @@ async function openPlayedRig(variables: Record<string, string> = {}) {
   const rig = await openBatchRig(variables);
   return {
     ...rig,
-    endAll: async (ids: readonly string[]) => Promise.all(ids.map((id) => rig.ended(id))),
+    /** One after another: each is asked for every few milliseconds until it has ended. */
+    async endAll(ids: readonly string[]): Promise<void> {
+      for (const id of ids) await rig.ended(id);
+    },
     /** Plays every pod that is there or comes up, of batches and of single jobs, until the test has ended. */
     playAll(): PodPlayer {
       const player = new PodPlayer({ ...rig, workplace: rig });

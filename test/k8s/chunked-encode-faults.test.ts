@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { retryJob } from '#jobs/submission/retry.ts';
-import { jobs, mediaJobs } from '#platform/kubernetes/objects.ts';
+import { jobs, mediaJobs, pods } from '#platform/kubernetes/objects.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { type Cleanup, until } from '../../testing/k8s/cluster.ts';
 import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
@@ -90,6 +90,9 @@ function isChunksJobOver({ metadata, status }: BatchJob): boolean {
   return metadata?.name?.endsWith('-c') === false || status?.conditions?.some(({ type }) => type === 'Failed') === true;
 }
 
+const isPodOver = ({ metadata, status }: Pod) =>
+  metadata?.deletionTimestamp !== undefined || ['Failed', 'Succeeded'].includes(status?.phase ?? '');
+
 test.concurrent.for([
   ['runs out of memory', outOfMemory, 'resource_exhausted'],
   ['exceeds its deadline', atDeadline, 'deadline_exceeded'],
@@ -103,7 +106,10 @@ test.concurrent.for([
     const failed = await rig.ended(id);
     expect(failed).toMatchObject({ status: 'failed', attempt: 2, error: { code } });
     expect(failed.error?.message).toMatch(/^Chunk 2: /);
-    await until('no chunk is begun any more', async () => (await rig.node.jobs()).every(isChunksJobOver));
+    await until('no chunk is begun any more', async () => {
+      if (!(await rig.node.jobs()).every(isChunksJobOver)) return false;
+      return (await rig.admin.list(pods, { namespace: rig.namespace })).items.every(isPodOver);
+    });
     const times = player.begun.get('2') ?? 0;
     expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: times, split: 1 });
     // Before the Job is deleted that does not count them, another pod may have begun.
