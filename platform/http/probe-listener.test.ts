@@ -27,6 +27,7 @@ it('a probe that came while the process stood still is answered', async () => {
   late.write(probe);
   expect(await answerTo(late)).toBe('HTTP/1.1 200 OK');
   const answered = answerTo(early);
+  // Timers run next, and with them what closes late connections, before the socket is read.
   await turn();
   early.write(probe);
   // As long as a kubelet waits.

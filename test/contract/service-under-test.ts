@@ -1,10 +1,11 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { type Program, secrets } from '../../testing/programs.ts';
+import { removeFolder } from '../../testing/remove-folder.ts';
 import { makeSmallSources } from '../../testing/stage/service.ts';
 
 // What the program itself needs to run on real media: folders as buckets, a database, and a source of each kind.
@@ -38,8 +39,7 @@ export async function prepareService(): Promise<ServiceUnderTest> {
     folder,
     close: async () => {
       await database?.drop();
-      // A runner that was just killed may still write.
-      await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+      await removeFolder(dir);
     },
   };
 }

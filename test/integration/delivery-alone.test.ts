@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -14,6 +14,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded
 import { openObjectStore } from '#platform/storage/open.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { endPrograms, type Program, secrets as all, startProgram } from '../../testing/programs.ts';
+import { removeFolder } from '../../testing/remove-folder.ts';
 import { type Proxy, startProxy } from '../../testing/proxy.ts';
 
 // The program with SERVER_SURFACES=delivery: it gets the least that playback needs, its PostgreSQL is a real
@@ -87,7 +88,7 @@ afterEach(endPrograms);
 afterAll(async () => {
   await proxy.close();
   await server.stop();
-  await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+  await removeFolder(dir);
 });
 
 const [thumbSecret = ''] = thumbSecretsOf([], secrets.KEY_TOKEN_SECRET);

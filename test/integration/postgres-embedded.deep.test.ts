@@ -1,12 +1,13 @@
 import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, lstat, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { removeFolder } from '../../testing/remove-folder.ts';
 
 const run = promisify(execFile);
 const repository = join(import.meta.dirname, '../..');
@@ -69,7 +70,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   afterEach(async () => {
     await Promise.all(starters.map((starter) => stop(starter)));
     // A server that ends by itself may still be writing its last words.
-    await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+    await removeFolder(home);
   });
 
   interface Start {

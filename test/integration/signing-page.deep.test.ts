@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import sharp from 'sharp';
 import { afterEach, expect, it } from 'vitest';
 import { checkout } from '../../testing/checkout.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
+import { removeFolder } from '../../testing/remove-folder.ts';
 
 // docs/guides/signing.md pasted from top to bottom in a fresh clone, against a server that has the page's secrets. The
 // recipes of other languages are run by scripts/signing.test.ts.
@@ -56,7 +57,7 @@ it('C20.20: the commands of the page of signing lead to an image, and to a token
     expect(program.output()).toContain('images are served without signatures');
   } finally {
     // The program is stopped after the test.
-    await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+    await removeFolder(dir);
   }
 }, 120_000);
 
