@@ -3,8 +3,8 @@ import type { BenchSuite } from '../harness.ts';
 import { missingForCluster, runOnCluster } from '../support/on-cluster.ts';
 
 // Fair turns on a cluster with real nodes: a key submits 2,000 images (BENCH_TURNS_IMAGES) and five long videos, another key
-// 20 images a minute later. Beside it the 20 images alone, and all jobs under one key: first come, first served. A run is
-// measured for at most three minutes (bench/load/turns-on-cluster.ts).
+// 20 images a minute later. Beside it the 20 images alone, with no pod and with one that has just run, and all jobs under
+// one key: first come, first served. A run is measured for at most three minutes (bench/load/turns-on-cluster.ts).
 
 const program = 'bench/load/turns-on-cluster.ts';
 
@@ -14,7 +14,7 @@ const runSchema = z.object({
   /** Jobs that ended, from the first submission on; 0 where only the 20 ran. */
   jobsPerMinute: z.number(),
 });
-const figuresSchema = z.object({ alone: runSchema, inTurns: runSchema, inOrder: runSchema });
+const figuresSchema = z.object({ alone: runSchema, again: runSchema, inTurns: runSchema, inOrder: runSchema });
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 const perMinute = (jobs: number) => `${jobs.toFixed(1)}/min`;
@@ -25,7 +25,7 @@ export const turnsSuite: BenchSuite = {
   async run({ isQuick }) {
     const images = process.env['BENCH_TURNS_IMAGES'] ?? (isQuick ? '300' : '2000');
     const load = ['--images', images, ...(isQuick ? ['--videos', '2', '--later', '20'] : [])];
-    const { alone, inTurns, inOrder } = figuresSchema.parse(await runOnCluster(program, load));
+    const { alone, again, inTurns, inOrder } = figuresSchema.parse(await runOnCluster(program, load));
     return [
       {
         id: 'turns.wait',
@@ -34,6 +34,14 @@ export const turnsSuite: BenchSuite = {
         unit: 'ratio',
         ours: seconds(inTurns.p95Ms),
         peer: seconds(alone.p95Ms),
+      },
+      {
+        id: 'turns.wait-warm',
+        what: 'the same wait, to alone with a pod that runs already',
+        value: inTurns.p95Ms / again.p95Ms,
+        unit: 'ratio',
+        ours: seconds(inTurns.p95Ms),
+        peer: seconds(again.p95Ms),
       },
       {
         id: 'turns.wait-in-order',
