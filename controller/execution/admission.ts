@@ -87,6 +87,8 @@ async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencie
   const pool = executor.poolOf(ticket);
   for (const first of await executor.turns.order(pool, ticket)) {
     if (executor.turns.holders.resume(pool, first.key)) break;
+    // The slot may be gone meanwhile: to a batch for a key that comes before.
+    if (executor.freeSlots(queueName) === 0) break;
     if (first.key === (ticket.keyId ?? '')) {
       const outcome = await admitTraced(ticket, dependencies);
       await taken.done();
@@ -94,7 +96,6 @@ async function admitInTurn(queueName: QueueName, taken: TakenTicket, dependencie
       if (typeof outcome === 'object') await queue.add(outcome, { delayMs: startRetryMs });
       return;
     }
-    if (executor.freeSlots(queueName) === 0) break;
     if (first.ticket === null) continue;
     const outcome = await admitTraced(first.ticket, dependencies);
     if (outcome === 'left') continue;
